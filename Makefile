@@ -1,0 +1,79 @@
+# `make help` lists the targets. Needs GNU make and Python 3.11 or newer, nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+OLDEST := .venv-oldest
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help env demo test check lint format bench test-oldest hook clean
+
+# $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
+define install
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo 'polyplane needs Python 3.11 or newer, which "$(PYTHON)" is not: say make PYTHON=/path/to/python.' >&2; exit 1; }
+	@echo 'Installing polyplane[$(3)] into $(1) with the versions of $(2) (about a minute, once).'
+	@test -x $(1)/bin/pip || $(PYTHON) -m venv $(1)
+	@$(1)/bin/python -m pip install -qq --disable-pip-version-check -c $(2) -e '.[$(3)]'
+	@touch $(1)/.installed
+endef
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+env: $(VENV)/.installed  ## create .venv with the pinned versions of everything
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(call install,$(VENV),constraints.txt,dev)
+
+$(OLDEST)/.installed: pyproject.toml constraints-oldest.txt
+	$(call install,$(OLDEST),constraints-oldest.txt,test)
+
+demo: env  ## train on digits and show what was learned
+	@echo 'Running the demo.'
+	@$(BIN)/python -m polyplane.demo
+
+test: lint  ## lint, then the test suite compiled and, for coverage inside loops, without the JIT
+	@echo 'Testing the compiled code.'
+	@$(BIN)/python -m pytest
+	@echo 'Testing the same code without the JIT.'
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m 'not compiled'
+
+check: test  ## the same as test
+
+lint: env  ## formatting, ruff, types and layers
+	@echo 'Checking the formatting (ruff format).'
+	@$(BIN)/ruff format --check --quiet . || { echo 'Some files are not formatted: make format does it.' >&2; exit 1; }
+	@echo 'Checking the rules (ruff check).'
+	@$(BIN)/ruff check --quiet .
+	@echo 'Checking the types (mypy).'
+	@$(BIN)/mypy --no-error-summary
+	@echo 'Checking the layers (import-linter).'
+	@$(BIN)/lint-imports --no-logo
+
+format: env  ## format the code and apply the fixes that ruff is sure of
+	@echo 'Formatting.'
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+bench: env  ## run the benchmarks
+	@echo 'Running the benchmarks.'
+	@$(BIN)/python -m benchmarks
+
+test-oldest: $(OLDEST)/.installed  ## the test suite with the oldest supported dependencies
+	@echo 'Testing with the versions of constraints-oldest.txt.'
+	@$(OLDEST)/bin/python -m pytest
+
+hook: env  ## install a git pre-commit hook that runs make lint
+	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \
+	if [ -e "$$hook" ] && ! grep -q 'make lint' "$$hook"; then \
+		echo "Another hook is at $$hook: remove it, or add the line 'make lint' to it." >&2; exit 1; fi && \
+	mkdir -p "$$(dirname "$$hook")" && printf '#!/bin/sh\nexec make lint\n' > "$$hook" && chmod +x "$$hook" && \
+	echo "Installed $$hook: every commit runs make lint first."
+
+clean:  ## remove the environments, caches and build outputs
+	@echo 'Removing the environments, caches and build outputs.'
+	@rm -rf $(VENV) $(OLDEST) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+		.import_linter_cache .grimp_cache .coverage htmlcov
+	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

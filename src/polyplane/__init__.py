@@ -1,0 +1,30 @@
+"""polyplane: nonlinear classifiers at the price of linear ones.
+
+    rows -> engine -> model -> prediction / report
+
+`data` reads rows, `engine` trains planes on them in compiled loops, `model` is what is left,
+`estimator` is the scikit-learn face that `hyperplane` machines fill in, `report` looks at results.
+Names are loaded when they are first used, so importing the package costs nothing.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AMMClassifier": "polyplane.hyperplane.amm",
+    "MMClassifier": "polyplane.hyperplane.multi_hyperplane",
+    "PegasosClassifier": "polyplane.hyperplane.pegasos",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'polyplane' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,110 @@
+"""The one decorator of compiled code, and where its machine code is kept.
+
+`jit` makes a function that Python calls: it releases the GIL and its machine code is cached on
+disk. `inlined` makes a word used inside such functions: it becomes part of its caller.
+Numba's own cache notices an edit only in the file of the function itself, so ours lives in a
+folder named by a hash of every source file of the package.
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import njit
+from numba.core import event
+
+__all__ = ["inlined", "jit", "jit_is_disabled"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PACKAGE = Path(__file__).parent.parent
+DAYS_KEPT = 30  # folders of other versions of the sources are removed after that
+log = logging.getLogger("polyplane")
+
+
+def jit_is_disabled() -> bool:
+    """True under NUMBA_DISABLE_JIT=1: every function here is then plain Python."""
+    return bool(numba.config.DISABLE_JIT)
+
+
+def cache_root() -> Path:
+    """NUMBA_CACHE_DIR where it is set, else this user's cache folder."""
+    if numba.config.CACHE_DIR:
+        return Path(numba.config.CACHE_DIR)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "polyplane"
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "polyplane"
+
+
+def source_hash() -> str:
+    """Name of the present state of all sources of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def make_cache_folder() -> Path:
+    """The folder for the present sources; those of long gone sources are removed."""
+    folder = cache_root() / f"compiled-{source_hash()}"
+    with contextlib.suppress(OSError):  # an unwritable home only costs the cache
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            expired = time.time() - DAYS_KEPT * 86_400
+            for other in folder.parent.glob("compiled-*"):
+                if other.stat().st_mtime < expired:
+                    shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+CACHE_FOLDER = make_cache_folder()
+
+
+@contextlib.contextmanager
+def cache_folder_in_force() -> Iterator[None]:
+    """Numba asks for the folder when a function is decorated; other packages keep theirs."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def jit(function: Function) -> Function:
+    """Compile `function` at its first call with new types, or load it from disk."""
+    with cache_folder_in_force():
+        compiled: Function = njit(cache=True, nogil=True, error_model="numpy")(function)
+    return compiled
+
+
+def inlined(function: Function) -> Function:
+    """Compile `function` into every compiled function that calls it."""
+    compiled: Function = njit(
+        forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy"
+    )(function)
+    return compiled
+
+
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    """Says once that code is being compiled, since the first fit then takes seconds."""
+
+    def on_start(self, happening: Any) -> None:
+        function = getattr(happening.data["dispatcher"], "py_func", None)
+        if function is not None and function.__module__.startswith("polyplane."):
+            event.unregister("numba:compile", self)
+            log.warning("polyplane compiles its loops for this machine: a few seconds, once")
+
+    def on_end(self, happening: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _FirstCompilation())

@@ -1,0 +1,332 @@
+"""Rows in three storages behind one set of words, so that a loop is written once.
+
+`DenseRows` holds float32, float64 or uint8 (bytes stay bytes: they become floats in registers),
+`CsrRows` any float values with int32 or int64 columns. Both carry `constant`, the value of a
+feature that every row has besides its own (1 with an intercept, 0 without): it is feature 0 of
+the planes, and column j of X is feature j + 1, so that new columns only append.
+
+A loop calls `page_of` once and `open_row` for each row: the row is then `page.index[a:b]`,
+`page.value[a:b]`, its non-zeros in increasing column order. A dense row is packed into the page,
+a CSR row is read where it lies. All arithmetic below works on an opened row, which is why
+storage cannot change a result.
+"""
+
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from polyplane.engine.jit import inlined, jit
+from polyplane.engine.tiles import (
+    LANES,
+    add,
+    at,
+    fma,
+    full_mask,
+    horizontal_sum,
+    load,
+    lowest_bit,
+    multiply,
+    nonzero_mask,
+    prefetch,
+    put,
+    span,
+    splat,
+    store,
+    store_features,
+)
+
+__all__ = [
+    "CsrRows",
+    "DenseRows",
+    "Rows",
+    "add_to_pair",
+    "count_rows",
+    "csr_rows",
+    "dense_rows",
+    "length_of_row",
+    "open_row",
+    "page_of",
+    "prefetch_row",
+    "score_planes",
+    "squared_norm",
+    "with_own_page",
+]
+
+CACHE_LINE = 64  # bytes
+
+
+class DenseRows(NamedTuple):
+    """C-contiguous matrix of float32, float64 or uint8, and the page to which rows are packed."""
+
+    values: Any
+    constant: Any
+    page_index: Any
+    page_value: Any
+
+
+class CsrRows(NamedTuple):
+    """Compressed sparse rows, columns increasing within a row."""
+
+    values: Any
+    columns: Any
+    starts: Any
+    constant: Any
+
+
+Rows = DenseRows | CsrRows
+
+
+class DensePage(NamedTuple):
+    """Dense rows as spans, for use inside a loop."""
+
+    index: Any
+    value: Any
+    constant: Any
+    matrix: Any
+    width: Any
+    elements_per_line: Any
+
+
+class CsrPage(NamedTuple):
+    """CSR rows as spans, for use inside a loop."""
+
+    index: Any
+    value: Any
+    constant: Any
+    starts: Any
+    columns_per_line: Any
+    values_per_line: Any
+
+
+def dense_rows(values: Any, constant: float) -> DenseRows:
+    """Rows of a matrix, with a page of their own: one loop at a time may use them."""
+    room = values.shape[1] + LANES  # whole tiles are stored
+    page = np.empty(room, np.int32), np.empty(room, np.float32)
+    return DenseRows(values, np.float32(constant), *page)
+
+
+def count_rows(rows: Rows) -> int:
+    """How many rows there are."""
+    return len(rows.starts) - 1 if isinstance(rows, CsrRows) else len(rows.values)
+
+
+def with_own_page(rows: Rows) -> Rows:
+    """The same rows for another thread."""
+    if isinstance(rows, CsrRows):
+        return rows
+    return dense_rows(rows.values, rows.constant)
+
+
+def csr_rows(matrix: Any, constant: float) -> CsrRows:
+    """Rows of a canonical scipy CSR matrix or array."""
+    return CsrRows(matrix.data, matrix.indices, matrix.indptr, np.float32(constant))
+
+
+def _dense_page(rows: Any) -> Any:
+    return DensePage(
+        span(rows.page_index),
+        span(rows.page_value),
+        rows.constant,
+        span(rows.values),
+        rows.values.shape[1],
+        CACHE_LINE // rows.values.itemsize,
+    )
+
+
+def _csr_page(rows: Any) -> Any:
+    return CsrPage(
+        span(rows.columns),
+        span(rows.values),
+        rows.constant,
+        span(rows.starts),
+        CACHE_LINE // rows.columns.itemsize,
+        CACHE_LINE // rows.values.itemsize,
+    )
+
+
+def _dense_open(page: Any, i: Any) -> Any:
+    base = i * page.width
+    whole = page.width // LANES * LANES
+    n = 0
+    for f in range(0, whole, LANES):
+        bits = nonzero_mask(page.matrix, base + f)
+        if bits == full_mask:
+            store(page.value, n, load(page.matrix, base + f))
+            store_features(page.index, n, f)
+            n += LANES
+        else:
+            while bits != 0:
+                lane = f + lowest_bit(bits)
+                put(page.index, n, np.int32(lane))
+                put(page.value, n, np.float32(at(page.matrix, base + lane)))
+                n += 1
+                bits &= bits - 1
+    for f in range(whole, page.width):
+        x = np.float32(at(page.matrix, base + f))
+        if x != 0:
+            put(page.index, n, np.int32(f))
+            put(page.value, n, x)
+            n += 1
+    return 0, n
+
+
+def _csr_open(page: Any, i: Any) -> Any:
+    return np.int64(at(page.starts, i)), np.int64(at(page.starts, i + 1))
+
+
+def _dense_prefetch(page: Any, i: Any) -> Any:
+    for k in range(i * page.width, (i + 1) * page.width, page.elements_per_line):
+        prefetch(page.matrix, k)
+
+
+def _csr_prefetch(page: Any, i: Any) -> Any:
+    start, stop = np.int64(at(page.starts, i)), np.int64(at(page.starts, i + 1))
+    for k in range(start, stop, page.columns_per_line):
+        prefetch(page.index, k)
+    for k in range(start, stop, page.values_per_line):
+        prefetch(page.value, k)
+
+
+_BODIES: dict[str, dict[type, Any]] = {
+    "page_of": {DenseRows: _dense_page, CsrRows: _csr_page},
+    "open_row": {DensePage: _dense_open, CsrPage: _csr_open},
+    "prefetch_row": {DensePage: _dense_prefetch, CsrPage: _csr_prefetch},
+}
+
+
+def page_of(rows: Any) -> Any:
+    """The page on which rows are opened; taken once per loop."""
+    return _BODIES["page_of"][type(rows)](rows)
+
+
+def open_row(page: Any, i: Any) -> Any:
+    """Bring row i to the page; it then is `page.index[a:b]` and `page.value[a:b]`: return a, b."""
+    return _BODIES["open_row"][type(page)](page, i)
+
+
+def prefetch_row(page: Any, i: Any) -> Any:
+    """Ask for row i to be brought to the cache: visiting in random order waits for memory."""
+    return _BODIES["prefetch_row"][type(page)](page, i)
+
+
+def _compiled_choice(word: Any) -> None:
+    """Let compiled code choose the body by the type of the first argument, too."""
+    bodies = _BODIES[word.__name__]
+
+    def choose(first: Any, *_: Any) -> Any:
+        is_known = isinstance(first, types.BaseNamedTuple)
+        return bodies.get(first.instance_class) if is_known else None
+
+    choose.__signature__ = signature(next(iter(bodies.values())))  # type: ignore[attr-defined]
+    overload(word, jit_options={"forceinline": True})(choose)
+
+
+for _word in (page_of, open_row, prefetch_row):
+    _compiled_choice(_word)
+
+
+@inlined
+def value_at(page: Any, j: Any) -> Any:
+    """Value number j of the page, as the planes see it."""
+    return np.float32(at(page.value, j))
+
+
+@inlined
+def _score_tile(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
+    """Sixteen scores: four chains hide the latency of the sums, always in the same order."""
+    sums, stride = planes.sums, planes.stride
+    base = stride + o  # feature 0 is the constant
+    s0 = fma(load(planes.idle, o), page.constant, load(sums, o))
+    s1 = s2 = s3 = splat(np.float32(0))
+    j = a
+    while j + 4 <= b:
+        s0 = fma(s0, value_at(page, j), load(sums, at(page.index, j) * stride + base))
+        s1 = fma(s1, value_at(page, j + 1), load(sums, at(page.index, j + 1) * stride + base))
+        s2 = fma(s2, value_at(page, j + 2), load(sums, at(page.index, j + 2) * stride + base))
+        s3 = fma(s3, value_at(page, j + 3), load(sums, at(page.index, j + 3) * stride + base))
+        j += 4
+    while j < b:
+        s0 = fma(s0, value_at(page, j), load(sums, at(page.index, j) * stride + base))
+        j += 1
+    store(planes.scores, o, add(add(s0, s1), add(s2, s3)))
+
+
+@inlined
+def _score_two_tiles(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
+    """The same sums for two tiles at one reading of the row, about a tenth faster."""
+    sums, stride = planes.sums, planes.stride
+    base, p = stride + o, o + LANES
+    s0 = fma(load(planes.idle, o), page.constant, load(sums, o))
+    r0 = fma(load(planes.idle, p), page.constant, load(sums, p))
+    s1 = s2 = s3 = r1 = r2 = r3 = splat(np.float32(0))
+    j = a
+    while j + 4 <= b:
+        x, k = value_at(page, j), at(page.index, j) * stride + base
+        s0, r0 = fma(s0, x, load(sums, k)), fma(r0, x, load(sums, k + LANES))
+        x, k = value_at(page, j + 1), at(page.index, j + 1) * stride + base
+        s1, r1 = fma(s1, x, load(sums, k)), fma(r1, x, load(sums, k + LANES))
+        x, k = value_at(page, j + 2), at(page.index, j + 2) * stride + base
+        s2, r2 = fma(s2, x, load(sums, k)), fma(r2, x, load(sums, k + LANES))
+        x, k = value_at(page, j + 3), at(page.index, j + 3) * stride + base
+        s3, r3 = fma(s3, x, load(sums, k)), fma(r3, x, load(sums, k + LANES))
+        j += 4
+    while j < b:
+        x, k = value_at(page, j), at(page.index, j) * stride + base
+        s0, r0 = fma(s0, x, load(sums, k)), fma(r0, x, load(sums, k + LANES))
+        j += 1
+    store(planes.scores, o, add(add(s0, s1), add(s2, s3)))
+    store(planes.scores, p, add(add(r0, r1), add(r2, r3)))
+
+
+@inlined
+def score_planes(page: Any, a: Any, b: Any, planes: Any, n_tiles: Any) -> Any:
+    """`planes.scores[k]` = plane k times the opened row, minus infinity where lane k is idle."""
+    o, end = 0, n_tiles * LANES
+    while o + LANES < end:
+        _score_two_tiles(page, a, b, planes, o)
+        o += 2 * LANES
+    if o < end:
+        _score_tile(page, a, b, planes, o)
+
+
+@inlined
+def add_to_pair(
+    page: Any, a: Any, b: Any, sums: Any, stride: Any, plus: Any, minus: Any, factor: Any
+) -> Any:
+    """Add `factor` times the opened row to plane `plus`, take it from `minus` unless negative."""
+    put(sums, plus, at(sums, plus) + factor * page.constant)
+    if minus >= 0:
+        put(sums, minus, at(sums, minus) - factor * page.constant)
+    for j in range(a, b):
+        k = (at(page.index, j) + 1) * stride
+        change = factor * value_at(page, j)
+        put(sums, k + plus, at(sums, k + plus) + change)
+        if minus >= 0:
+            put(sums, k + minus, at(sums, k + minus) - change)
+
+
+@inlined
+def squared_norm(page: Any, a: Any, b: Any) -> Any:
+    """The opened row times itself."""
+    whole = splat(np.float32(0))
+    j = a
+    while j + LANES <= b:
+        tile = load(page.value, j)
+        whole = add(whole, multiply(tile, tile))
+        j += LANES
+    rest = page.constant * page.constant
+    while j < b:
+        rest += value_at(page, j) * value_at(page, j)
+        j += 1
+    return horizontal_sum(whole) + rest
+
+
+@jit
+def length_of_row(rows: Any, i: Any) -> Any:
+    """Euclidean length of row i, with its constant."""
+    page = page_of(rows)
+    a, b = open_row(page, i)
+    return np.sqrt(squared_norm(page, a, b))

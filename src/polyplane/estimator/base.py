@@ -1,0 +1,407 @@
+"""The scikit-learn face of every hyperplane machine: one path for `fit` and `partial_fit`.
+
+A machine adds its parameters and three things it does along the way (`_steps`, `_due`, `_act`);
+everything users know from scikit-learn is here.
+"""
+
+import sys
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from polyplane.engine.order import in_place, shuffle
+from polyplane.engine.planes import Array, with_classes, with_features, zero_planes
+from polyplane.engine.rows import Rows, count_rows
+from polyplane.estimator.parameters import (
+    Range,
+    at_least,
+    between,
+    check_parameters,
+    either,
+    is_flag,
+    one_of,
+    parameter,
+    positive,
+    with_parameters,
+)
+from polyplane.estimator.progress import Report, progress
+from polyplane.estimator.training import HISTORY, NO_CHOICE, Training, Walk, visit
+from polyplane.estimator.validation import (
+    TrainingData,
+    codes_of,
+    read_matrix,
+    read_matrix_and_labels,
+    row_weights,
+)
+from polyplane.model.record import PlaneRecord
+
+__all__ = ["HyperplaneClassifier"]
+
+ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
+SEARCH_EPOCHS = 3
+
+
+class Trained:
+    """What the first fit leaves."""
+
+    _training: Training
+    classes_: Array
+    n_features_in_: int
+    n_iter_: int
+
+
+@with_parameters
+class HyperplaneClassifier(Trained, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier whose classes are maxima of hyperplanes."""
+
+    alpha: float | str = parameter(
+        1e-4,
+        either(positive(), one_of("auto")),
+        "Regularisation, lambda of the papers. Larger is smoother. 'auto' tries 1e-2 to 1e-7 on "
+        "a held-out share of the rows and then fits all of them with the best.",
+    )
+    max_iter: int = parameter(10, at_least(1), "Passes over the rows.")
+    shuffle: bool = parameter(True, is_flag(), "Visit rows in a new random order in each pass.")
+    fit_intercept: bool = parameter(
+        True, is_flag(), "Give every row a constant feature 1, so that planes have intercepts."
+    )
+    average: bool = parameter(
+        True,
+        is_flag(),
+        "Predict with the mean of the planes over all steps, weighted by step number, instead of "
+        "the last ones: less noise for a few percent of the time.",
+    )
+    class_weight: Any = parameter(
+        None,
+        Range(
+            lambda v: v is None or v == "balanced" or isinstance(v, dict),
+            "None, 'balanced' or a dict from label to weight",
+        ),
+        "Factor on the loss of each class; 'balanced' is inverse to the number of its rows.",
+    )
+    warm_start: bool = parameter(
+        False, is_flag(), "Let `fit` go on from the model at hand instead of starting anew."
+    )
+    early_stopping: bool = parameter(
+        False,
+        is_flag(),
+        "Stop when the error on held-out rows no longer falls, and keep the best model met. The "
+        "rows are X_val and y_val of `fit`, or else a share of X.",
+    )
+    validation_fraction: float = parameter(
+        0.1, between(0, 1), "Share of the rows held out by early stopping and by alpha='auto'."
+    )
+    n_iter_no_change: int = parameter(
+        3, at_least(1), "Passes without a better error after which early stopping ends."
+    )
+    tol: float = parameter(
+        1e-4, at_least(0, whole=False), "How much lower an error must be to count as better."
+    )
+    n_jobs: Any = parameter(
+        None,
+        Range(
+            lambda v: v is None or (isinstance(v, int) and v != 0),
+            "None or a whole number other than 0",
+        ),
+        "Threads for prediction and for the search of alpha; -1 uses all cores.",
+    )
+    random_state: Any = parameter(
+        None, Range(lambda v: True, "None, a whole number or a RandomState"), "Seed."
+    )
+    verbose: bool | int = parameter(False, either(is_flag(), at_least(0)), "Show a progress bar.")
+
+    # ---- what a machine adds -------------------------------------------------------------
+
+    def _steps(self, training: Training, data: TrainingData, order: Array, chosen: Array) -> int:
+        """Run the machine's loop over `order`; return the new count of steps."""
+        raise NotImplementedError
+
+    def _due(self, step: int) -> int:
+        """The next count of steps at which `_act` wants to be called."""
+        return sys.maxsize
+
+    def _act(self, training: Training) -> None:
+        """What happens between steps, such as pruning."""
+
+    def _room_per_class(self) -> int:
+        """How many planes a class may grow by itself."""
+        raise NotImplementedError
+
+    def _start_classes(self, training: Training, data: TrainingData, first: int) -> None:
+        """Give classes `first` and later their first planes, where the machine has any."""
+
+    def _alpha_of_planes(self, training: Training) -> float:
+        """The alpha for which W = Theta / (alpha t)."""
+        return training.alpha
+
+    def _train(
+        self, training: Training, data: TrainingData, members: Array, held_out: Any, report: Report
+    ) -> None:
+        """Passes over the rows `members`, stopped early where asked for."""
+        best, best_state, since_best = np.inf, None, 0
+        walk = Walk(self._steps, self._due, self._act)
+        for epoch in range(self.max_iter):
+            if self.shuffle:
+                shuffle(members, training.generator)
+            visit(training, data, members, NO_CHOICE, walk, report)
+            self.n_iter_ = epoch + 1
+            if held_out is not None:
+                error = self._error(training, *held_out)
+                if error < best - self.tol:
+                    best, best_state, since_best = error, training.snapshot(), 0
+                else:
+                    since_best += 1
+                if since_best == self.n_iter_no_change:
+                    break
+        if best_state is not None:
+            training.return_to(best_state)
+
+    # ---- training ------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Train on the rows of X; X_val and y_val, if given, are for early stopping."""
+        check_parameters(self)
+        goes_on = self.warm_start and hasattr(self, "_training")
+        rows, y = self._read_for_training(X, y, goes_on)
+        labels, codes = codes_of(y, self._training.labels if goes_on else None)
+        if labels.size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; y holds only one class, "
+                f"{labels[0]!r}."
+            )
+        weights = row_weights(y, sample_weight, self.class_weight)
+        data = TrainingData(rows, codes, weights)
+        held_out_data = self._read_validation(X_val, y_val, labels)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        alpha = self.alpha
+        if alpha == "auto":
+            alpha = self._best_alpha(data, labels, seed)
+        if not goes_on:
+            self._training = self._new_training(float(alpha), seed)
+        self._training.alpha = float(alpha)
+        self._meet(labels, data)
+        members, held_out = self._split(data, held_out_data, seed)
+        total = self.max_iter * members.size
+        with progress(type(self).__name__, total, bool(self.verbose)) as report:
+            self._train(self._training, data, members, held_out, report)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        check_parameters(self)
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs all rows at once, so partial_fit cannot use it: '
+                "give a dict of weights."
+            )
+        goes_on = hasattr(self, "_training")
+        if self.alpha == "auto" and not goes_on:
+            raise ValueError('alpha="auto" needs fit: give partial_fit a number for alpha.')
+        rows, y = self._read_for_training(X, y, goes_on)
+        known = self._training.labels if goes_on else None
+        if classes is not None:
+            known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
+        labels, codes = codes_of(y, known)
+        weights = row_weights(y, sample_weight, self.class_weight)
+        data = TrainingData(rows, codes, weights)
+        if not goes_on:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            self._training = self._new_training(float(self.alpha), seed)
+            self.n_iter_ = 1
+        elif self.alpha != "auto":
+            self._training.alpha = float(self.alpha)
+        self._meet(labels, data)
+        walk = Walk(self._steps, self._due, self._act)
+        members = _weighty(in_place(codes.size), weights)
+        with progress(type(self).__name__, members.size, bool(self.verbose)) as report:
+            visit(self._training, data, members, NO_CHOICE, walk, report)
+        return self
+
+    def _constant(self) -> float:
+        return 1.0 if self.fit_intercept else 0.0
+
+    def _read_for_training(self, X: Any, y: Any, goes_on: bool) -> tuple[Rows, Array]:
+        n_columns = getattr(X, "shape", (0, 0))[-1]
+        is_wider = goes_on and n_columns > self.n_features_in_
+        return read_matrix_and_labels(self, X, y, not goes_on or is_wider, self._constant())
+
+    def _read_validation(self, X: Any, y: Any, labels: Array) -> TrainingData | None:
+        if X is None and y is None:
+            return None
+        if X is None or y is None:
+            raise ValueError("X_val and y_val go together: give both or neither.")
+        rows, y = read_matrix_and_labels(self, X, y, False, self._constant())
+        known, codes = codes_of(y, labels)
+        if known.size > labels.size:
+            raise ValueError(
+                f"y_val holds labels that y does not: {known[labels.size :].tolist()}."
+            )
+        return TrainingData(rows, codes, np.empty(0, np.float32))
+
+    def _new_training(self, alpha: float, seed: int) -> Training:
+        return Training(
+            planes=zero_planes(self.n_features_in_, bool(self.average)),
+            alpha=alpha,
+            seed=seed,
+            generator=np.random.default_rng(seed),
+            labels=np.empty(0),
+            n_columns=self.n_features_in_,
+        )
+
+    def _meet(self, labels: Array, data: TrainingData) -> None:
+        self._introduce(self._training, labels, data)
+        self.classes_ = self._training.classes
+
+    def _introduce(self, training: Training, labels: Array, data: TrainingData) -> None:
+        """Classes and columns that training has not met yet.
+
+        The engine always knows at least two classes: until the second one is named, it stands
+        for all that the first one is not.
+        """
+        training.forget_results()
+        training.labels = labels
+        training.n_columns = self.n_features_in_
+        training.planes = with_features(training.planes, training.n_columns)
+        n_before, n_now = training.planes.room_left.size, max(2, labels.size)
+        if n_now > n_before:
+            training.planes = with_classes(training.planes, n_now, self._room_per_class())
+            self._start_classes(training, data, n_before)
+
+    def _split(
+        self, data: TrainingData, validation: TrainingData | None, seed: int
+    ) -> tuple[Array, tuple[TrainingData, Array] | None]:
+        """Rows to train on, and rows that early stopping looks at."""
+        members = _weighty(in_place(data.labels.size), data.weights)
+        if not self.early_stopping:
+            return members, None
+        if validation is not None:
+            return members, (validation, in_place(validation.labels.size))
+        members, held_out = _stratified(members, data.labels, self.validation_fraction, seed)
+        return members, (data, held_out)
+
+    def _error(self, training: Training, data: TrainingData, order: Array) -> float:
+        record = training.record(self._alpha_of_planes(training))
+        found = record.classes_of(data.rows, order, effective_n_jobs(self.n_jobs))
+        expected = np.searchsorted(training.classes, training.labels)[data.labels[order]]
+        return float(np.mean(found != expected))
+
+    def _best_alpha(self, data: TrainingData, labels: Array, seed: int) -> float:
+        """The alpha of the papers' grid with the lowest error on held-out rows."""
+        members = _weighty(in_place(data.labels.size), data.weights)
+        members, held_out = _stratified(members, data.labels, self.validation_fraction, seed)
+        epochs = min(self.max_iter, SEARCH_EPOCHS)
+        trial: Any = type(self)(**(self.get_params() | {"max_iter": epochs}))
+        trial.n_features_in_ = self.n_features_in_
+        errors = []
+        title = f"{type(self).__name__}: alpha"
+        total = len(ALPHAS) * epochs * members.size
+        with progress(title, total, bool(self.verbose)) as report:
+            for alpha in ALPHAS:
+                training = trial._new_training(alpha, seed)
+                trial._introduce(training, labels, data)
+                trial._train(training, data, members.copy(), None, report)
+                errors.append(trial._error(training, data, held_out))
+        return ALPHAS[int(np.argmin(errors))]
+
+    # ---- prediction ----------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_training")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _record(self) -> PlaneRecord:
+        check_is_fitted(self)
+        return self._training.record(self._alpha_of_planes(self._training))
+
+    def _read(self, X: Any) -> tuple[Rows, Array, int]:
+        check_is_fitted(self)
+        rows = read_matrix(self, X, False, self._constant())
+        return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
+
+    def predict(self, X: Any) -> Array:
+        """Label of the class whose plane scores highest on each row."""
+        winners = self._record().classes_of(*self._read(X))
+        labels: Array = self._training.classes[winners]
+        return labels
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of each class, or with two classes the second one's lead over the first."""
+        scores = self._record().class_scores(*self._read(X))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def assign(self, X: Any) -> Array:
+        """Index in `planes_` of the plane that decides each row."""
+        return self._record().best_planes(*self._read(X))
+
+    def plane_scores(self, X: Any) -> Array:
+        """Score of each plane on each row."""
+        return self._record().plane_scores(*self._read(X))
+
+    # ---- fitted attributes ---------------------------------------------------------------
+
+    @property
+    def planes_(self) -> Array:
+        """Planes by features, those of one class together, oldest first."""
+        return self._record().planes()
+
+    @property
+    def intercepts_(self) -> Array:
+        """Constant term of each plane."""
+        return self._record().intercepts()
+
+    @property
+    def plane_classes_(self) -> Array:
+        """Label of each plane's class."""
+        labels: Array = self._training.classes[self._record().owner]
+        return labels
+
+    @property
+    def n_planes_(self) -> int:
+        """How many planes the model has."""
+        return self._record().n_planes
+
+    @property
+    def n_steps_(self) -> int:
+        """Rows visited since training began."""
+        check_is_fitted(self)
+        return self._training.n_steps
+
+    @property
+    def alpha_(self) -> float:
+        """The alpha in use: the one given, or the one found by alpha='auto'."""
+        check_is_fitted(self)
+        return self._training.alpha
+
+    @property
+    def history_(self) -> Array:
+        """Steps, planes now, created, pruned, and error since the point before, by step."""
+        check_is_fitted(self)
+        return np.array(self._training.history, HISTORY)
+
+
+def _weighty(members: Array, weights: Array) -> Array:
+    """Rows of weight 0 are not visited: that is what leaving them out means."""
+    return members[weights > 0] if weights.size else members
+
+
+def _stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:
+    counts = np.bincount(labels[members])
+    can_stratify = counts[counts > 0].min() > 1 and share * members.size >= np.sum(counts > 0)
+    kept, held_out = train_test_split(
+        members,
+        test_size=share,
+        random_state=seed,
+        stratify=labels[members] if can_stratify else None,
+    )
+    return kept, held_out

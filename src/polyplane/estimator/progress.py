@@ -1,0 +1,51 @@
+"""A bar for work that takes long: rows a second, planes, progressive error, time left."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Task as RichTask
+from rich.text import Text
+
+__all__ = ["Report", "progress"]
+
+Report = Callable[[int, int, float], None]  # rows just visited, planes now, their error
+
+
+class _RowsPerSecond(ProgressColumn):
+    def render(self, task: RichTask) -> Text:
+        return Text(f"{task.finished_speed or task.speed or 0:,.0f} rows/s")
+
+
+def _silence(n_rows: int, n_planes: int, error: float) -> None:
+    pass
+
+
+@contextlib.contextmanager
+def progress(title: str, n_rows: int, shown: bool) -> Iterator[Report]:
+    """What to call as rows are visited; nothing is shown unless asked for."""
+    if not shown:
+        yield _silence
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        _RowsPerSecond(),
+        TextColumn("{task.fields[planes]} planes, error {task.fields[error]:.2%}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns) as bar:
+        task = bar.add_task(title, total=n_rows, planes=0, error=0.0)
+
+        def report(n_visited: int, n_planes: int, error: float) -> None:
+            bar.update(task, advance=n_visited, planes=n_planes, error=error)
+
+        yield report

@@ -1,0 +1,145 @@
+"""What users hand in, checked once and turned into what the engine reads, without a copy."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from polyplane.engine.inspection import column_facts, largest_magnitude, starts_are_sound
+from polyplane.engine.planes import Array
+from polyplane.engine.rows import Rows, csr_rows, dense_rows
+
+__all__ = ["TrainingData", "codes_of", "read_matrix", "read_matrix_and_labels", "row_weights"]
+
+LARGEST = 1e12  # products of larger values, summed over a long stream, would leave float32
+KEPT_DTYPES = (np.float32, np.float64, np.uint8)  # the first is what others become
+SPARSE_DTYPES = (np.float32, np.float64)
+LABEL_TABLE_LIMIT = 1 << 16
+
+
+class TrainingData(NamedTuple):
+    """Rows, the code of each row's class, and weights (empty: all 1)."""
+
+    rows: Rows
+    labels: Array
+    weights: Array
+
+
+def read_matrix(estimator: Any, X: Any, reset: bool, constant: float) -> Rows:
+    """X alone, for prediction."""
+    X = validate_data(estimator, _bytes_of(X), reset=reset, **_options(X))
+    return _checked_rows(X, constant)
+
+
+def read_matrix_and_labels(
+    estimator: Any, X: Any, y: Any, reset: bool, constant: float
+) -> tuple[Rows, Array]:
+    """X and y, for training."""
+    X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
+    check_classification_targets(y)
+    return _checked_rows(X, constant), y
+
+
+def _options(X: Any) -> dict[str, Any]:
+    return {
+        "accept_sparse": "csr",
+        "accept_large_sparse": True,
+        "dtype": SPARSE_DTYPES if sp.issparse(X) else KEPT_DTYPES,
+        "order": "C",
+        "ensure_all_finite": False,  # `_checked_rows` looks, at memory speed
+    }
+
+
+def _bytes_of(X: Any) -> Any:
+    """Truth values are bytes already."""
+    is_truth = isinstance(X, np.ndarray) and X.dtype == np.bool_
+    return X.view(np.uint8) if is_truth else X
+
+
+def _checked_rows(X: Any, constant: float) -> Rows:
+    if isinstance(X, np.ndarray):
+        _check_magnitude(X)
+        return dense_rows(X, constant)
+    _check_magnitude(X.data)
+    if not starts_are_sound(X.indptr, min(X.data.size, X.indices.size)):
+        raise ValueError("X is a broken CSR matrix: its indptr does not rise from 0 to its end.")
+    lowest, highest, is_canonical = column_facts(X.indices, X.indptr)
+    if lowest < 0 or highest >= X.shape[1]:
+        raise ValueError(
+            f"X is a broken CSR matrix: column {lowest if lowest < 0 else highest} in a matrix "
+            f"of {X.shape[1]} columns."
+        )
+    if not is_canonical:
+        X = X.copy()
+        X.sum_duplicates()
+    return csr_rows(X, constant)
+
+
+def _check_magnitude(values: Array) -> None:
+    largest = largest_magnitude(values)
+    if np.isnan(largest):
+        raise ValueError("Input X contains NaN: fill or drop the missing values first.")
+    if np.isinf(largest):
+        raise ValueError("Input X contains infinity: replace or drop such values first.")
+    if largest > LARGEST:
+        raise ValueError(
+            f"Input X has values as large as {largest:.3g}, above {LARGEST:g}, whose products "
+            "overflow: scale the columns first, for example with "
+            "sklearn.preprocessing.MaxAbsScaler."
+        )
+
+
+def _small_integers(y: Array) -> Array | None:
+    """y as integers of a small range, or None; most labels are, and then no sort is needed."""
+    if y.dtype.kind not in "biuf":
+        return None
+    low, high = y.min(), y.max()
+    if not (low > -LABEL_TABLE_LIMIT and high < LABEL_TABLE_LIMIT):
+        return None
+    whole = y.astype(np.int32)
+    return None if y.dtype.kind == "f" and (whole != y).any() else whole
+
+
+def codes_of(y: Array, known: Array | None) -> tuple[Array, Array]:
+    """The labels met so far, old ones first in their order, and the code of each row of y."""
+    whole = _small_integers(y)
+    if whole is not None:
+        shift = int(whole.min())
+        present = np.flatnonzero(np.bincount(whole - shift))
+        labels, places = (present + shift).astype(y.dtype), whole - shift
+        table = np.zeros(int(whole.max()) - shift + 1, np.int32)
+    else:
+        labels, places = np.unique(y, return_inverse=True)
+        present, table = np.arange(labels.size), np.zeros(labels.size, np.int32)
+    if known is None:
+        merged = labels
+    else:
+        if known.dtype.kind in "OUS" and labels.dtype.kind not in "OUS":
+            raise ValueError(f"y holds numbers, but earlier labels are text, like {known[0]!r}.")
+        if known.dtype.kind not in "OUS" and labels.dtype.kind in "OUS":
+            raise ValueError(f"y holds text, but earlier labels are numbers, like {known[0]!r}.")
+        merged = np.concatenate([known, labels[~np.isin(labels, known)]])
+    by_label = np.argsort(merged, kind="stable")
+    table[present] = by_label[np.searchsorted(merged, labels, sorter=by_label)]
+    return merged, table[places]
+
+
+def row_weights(y: Array, sample_weight: Any, class_weight: Any) -> Array:
+    """The factor of each row's update; empty where all are 1."""
+    if sample_weight is None and class_weight is None:
+        return np.empty(0, np.float32)
+    matrix = np.empty((y.size, 1), np.float32)
+    weights = _check_sample_weight(
+        sample_weight, matrix, dtype=np.float64, ensure_non_negative=True, copy=True
+    )
+    if class_weight is not None:
+        labels, codes = np.unique(y, return_inverse=True)
+        if isinstance(class_weight, dict):
+            factors = np.array([class_weight.get(label, 1.0) for label in labels.tolist()])
+        else:
+            factors = compute_class_weight(class_weight, classes=labels, y=y)
+        weights *= factors[codes]
+    return np.asarray(weights, np.float32)

@@ -1,0 +1,1 @@
+"""One file per machine whose classes are maxima of hyperplanes."""

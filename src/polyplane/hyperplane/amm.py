@@ -1,0 +1,112 @@
+"""AMM, the adaptive multi-hyperplane machine: planes are born and pruned as the data ask.
+
+Problem     minimise  alpha/2 |W|^2 + mean_i max(0, 1 + max_rival - own),     (Eq. 3-6)
+            every class having as many planes as it needs and one zero plane in reserve
+Algorithms  mode="online": Alg. 2, the best own plane is chosen anew at each step (Eq. 10);
+            mode="batch": Alg. 1, one online scan sets z, the plane of each row; then passes with
+            z fixed, each followed by a reassignment of z (Eq. 9), until z no longer changes;
+            both prune every `prune_interval` steps (Eq. 14, Thm 3).
+Symbols     lambda = alpha, k = prune_interval, c = prune_budget; W = sums / (alpha t), so that
+            the threshold c/((t-1) lambda) of Thm 3 on |W| is c on the sums, whatever t is
+Silences    (1) equal scores go to the oldest plane, the zero plane being the youngest;
+            (2) the cumulative norm of pruned planes adds up squares;
+            (3) a row whose plane was pruned falls back to the zero plane;
+            (4) planes and t run on from the scan into the passes of Alg. 1.
+Departures  (1) rows follow an order instead of independent draws;
+            (2) a rival's zero plane wins its comparisons, but becomes a plane of its own only
+            with grow_rivals=True, which is the paper's rule: at large alpha that rule makes
+            hundreds of planes that no row ever needs, for the same error;
+            (3) max_planes closes the zero plane of a class that has so many.
+Paper       Wang, Djuric, Crammer, Vucetic (KDD 2011), doi:10.1145/2020408.2020420
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from polyplane.engine.hinge import UNASSIGNED, HingeRule, reassign
+from polyplane.engine.order import shuffle
+from polyplane.engine.planes import Array, prune
+from polyplane.estimator.hinge import HingeClassifier
+from polyplane.estimator.parameters import at_least, either, is_flag, one_of, parameter, register
+from polyplane.estimator.progress import Report
+from polyplane.estimator.training import Training, Walk, visit
+from polyplane.estimator.validation import TrainingData
+
+__all__ = ["AMMClassifier"]
+
+
+def _learns_online(estimator: Any) -> bool:
+    if estimator.mode != "online":
+        raise AttributeError('AMMClassifier(mode="batch") has no partial_fit: use mode="online".')
+    return True
+
+
+@register
+class AMMClassifier(HingeClassifier):
+    """Adaptive multi-hyperplane machine: finds the number of planes of each class by itself."""
+
+    mode: str = parameter(
+        "online",
+        one_of("online", "batch"),
+        "'online' chooses the plane of a row at each visit; 'batch' keeps it fixed during a pass.",
+    )
+    prune_interval: int = parameter(10_000, at_least(1), "Steps between prunings, k of Thm 3.")
+    prune_budget: float = parameter(
+        10.0,
+        at_least(0, whole=False),
+        "What one pruning may take away, c of Thm 3: about the number of net updates that saves "
+        "a plane, for rows of length 1.",
+    )
+    max_planes: int | None = parameter(
+        None, either(one_of(None), at_least(1)), "Most planes of one class; None for any number."
+    )
+    grow_rivals: bool = parameter(
+        False,
+        is_flag(),
+        "Let an update create a plane for a rival class, too, as the paper has it.",
+    )
+
+    def _room_per_class(self) -> int:
+        return sys.maxsize if self.max_planes is None else self.max_planes
+
+    def _rule(self, training: Training) -> HingeRule:
+        return HingeRule(training.alpha, self.grow_rivals)
+
+    def _due(self, step: int) -> int:
+        return (step // self.prune_interval + 1) * self.prune_interval
+
+    def _act(self, training: Training) -> None:
+        prune(training.planes, self.prune_budget)
+
+    @available_if(_learns_online)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "AMMClassifier":
+        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _train(
+        self, training: Training, data: TrainingData, members: Array, held_out: Any, report: Report
+    ) -> None:
+        if self.mode == "online":
+            super()._train(training, data, members, held_out, report)
+        else:
+            self._train_batch(training, data, members, report)
+
+    def _train_batch(
+        self, training: Training, data: TrainingData, members: Array, report: Report
+    ) -> None:
+        """Alg. 1: the first pass is the scan that sets z; each pass ends with a reassignment."""
+        chosen = np.full(data.labels.size, UNASSIGNED, np.int32)
+        walk = Walk(self._steps, self._due, self._act)
+        for epoch in range(self.max_iter):
+            if self.shuffle:
+                shuffle(members, training.generator)
+            visit(training, data, members, chosen, walk, report)
+            self.n_iter_ = epoch + 1
+            n_changed = reassign(data.rows, data.labels, training.planes, chosen)
+            if epoch > 0 and n_changed == 0:
+                break

@@ -1,0 +1,54 @@
+"""MM, the multi-hyperplane machine: a fixed number of planes per class.
+
+Problem     minimise  alpha/2 |W|^2 + mean_i max(0, 1 + max_rival - own),     (Eq. 3-6)
+            a class's score being the maximum over its planes
+Algorithm   the steps of Eq. 11-13 with the best own plane at each step (Eq. 10)
+Symbols     lambda = alpha; W = sums / (alpha t) (`engine/planes.py`)
+Start       Planes of one class that start equal would stay equal but for the rule that breaks
+            ties, so with two or more planes each starts as a random direction as long as the
+            first row: one seeded draw per class, whenever the class is met. With one plane per
+            class they start at zero, and this is the multi-class SVM.
+Departures  (1) online steps instead of the SMO solver of Aiolli and Sperduti;
+            (2) their random first assignment of rows is replaced by the random start.
+Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vucetic (KDD 2011),
+            doi:10.1145/2020408.2020420
+"""
+
+import numpy as np
+
+from polyplane.engine.planes import Array, with_planes
+from polyplane.engine.rows import length_of_row
+from polyplane.estimator.hinge import HingeClassifier
+from polyplane.estimator.parameters import at_least, parameter, register
+from polyplane.estimator.training import Training
+from polyplane.estimator.validation import TrainingData
+
+__all__ = ["MMClassifier"]
+
+
+@register
+class MMClassifier(HingeClassifier):
+    """Multi-hyperplane machine with the same fixed number of planes for every class."""
+
+    n_planes: int = parameter(
+        4, at_least(1), "Planes per class; with 1 this is the multi-class SVM."
+    )
+
+    def _room_per_class(self) -> int:
+        return 0
+
+    def _start_classes(self, training: Training, data: TrainingData, first: int) -> None:
+        if first == 0 and self.n_planes > 1:
+            training.start_length = length_of_row(data.rows, 0) or 1.0
+        for label in range(first, training.planes.room_left.size):
+            start = self._start(training, label)
+            training.planes = with_planes(training.planes, np.full(len(start), label), start)
+
+    def _start(self, training: Training, label: int) -> Array:
+        if self.n_planes == 1:
+            return np.zeros((1, 1), np.float32)
+        generator = np.random.default_rng([training.seed, label])
+        start = generator.standard_normal((self.n_planes, training.n_columns + 1))
+        start *= training.start_length / np.linalg.norm(start, axis=1, keepdims=True)
+        start[:, 0] *= self._constant()
+        return start.astype(np.float32)

@@ -1,0 +1,1 @@
+"""What training leaves: frozen planes that score rows."""

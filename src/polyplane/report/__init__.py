@@ -1,0 +1,1 @@
+"""Models and rows turned into numbers and words."""
