@@ -77,7 +77,7 @@ def own_plane(planes: Any, tiles: Any, label: Any, best: Any, chosen: Any) -> An
     may_grow = at(planes.room_left, label) > 0
     if chosen >= 0 and at(planes.owner, chosen) != NO_PLANE:  # Eq. 8: z is fixed
         return chosen, at(planes.scores, chosen)
-    if may_grow and (best < 0 or chosen == NO_PLANE):  # a pruned plane falls back to zero
+    if may_grow and (best < 0 or chosen != UNASSIGNED):  # a pruned plane falls back to zero
         return NO_PLANE, np.float32(0)
     return UNASSIGNED, best  # Eq. 10, sought only if the row violates
 
@@ -139,20 +139,23 @@ def hinge_epoch(
 
 
 @jit
-def reassign(rows: Any, labels: Any, state: Any, chosen_planes: Any) -> Any:
+def reassign(rows: Any, labels: Any, order: Any, state: Any, chosen_planes: Any) -> Any:
     """z of Eq. 9-10: each row takes the best plane of its class; return how many changed."""
     page = page_of(rows)
     planes = spans_of(state)
     tiles = tiles_used(planes)
     n_changed = 0
-    for i in range(labels.size):
+    for i in order:
         label = labels[i]
+        before = chosen_planes[i]
+        if before >= 0 and at(planes.owner, before) == NO_PLANE:
+            before = NO_PLANE
         a, b = open_row(page, i)
         score_planes(page, a, b, planes, tiles)
         best, _ = best_scores(planes.scores, planes.owner, tiles, label)
         own, _ = own_plane(planes, tiles, label, best, UNASSIGNED)
         if own == UNASSIGNED:
             own = plane_of_own(planes.scores, planes.owner, tiles, label, best)
-        n_changed += own != chosen_planes[i]
+        n_changed += own != before
         chosen_planes[i] = own
     return n_changed

@@ -135,6 +135,16 @@ class HyperplaneClassifier(Trained, ClassifierMixin, BaseEstimator):  # type: ig
     def _start_classes(self, training: Training, data: TrainingData, first: int) -> None:
         """Give classes `first` and later their first planes, where the machine has any."""
 
+    def _first_choice(self, data: TrainingData) -> Array:
+        """The plane of each row, for machines that hold on to it."""
+        return NO_CHOICE
+
+    def _has_settled(
+        self, training: Training, data: TrainingData, members: Array, chosen: Array
+    ) -> bool:
+        """Asked after each pass: whether another one would change nothing."""
+        return False
+
     def _alpha_of_planes(self, training: Training) -> float:
         """The alpha for which W = Theta / (alpha t)."""
         return training.alpha
@@ -145,10 +155,11 @@ class HyperplaneClassifier(Trained, ClassifierMixin, BaseEstimator):  # type: ig
         """Passes over the rows `members`, stopped early where asked for."""
         best, best_state, since_best = np.inf, None, 0
         walk = Walk(self._steps, self._due, self._act)
+        chosen = self._first_choice(data)
         for epoch in range(self.max_iter):
             if self.shuffle:
                 shuffle(members, training.generator)
-            visit(training, data, members, NO_CHOICE, walk, report)
+            visit(training, data, members, chosen, walk, report)
             self.n_iter_ = epoch + 1
             if held_out is not None:
                 error = self._error(training, *held_out)
@@ -156,8 +167,11 @@ class HyperplaneClassifier(Trained, ClassifierMixin, BaseEstimator):  # type: ig
                     best, best_state, since_best = error, training.snapshot(), 0
                 else:
                     since_best += 1
-                if since_best == self.n_iter_no_change:
-                    break
+            if (
+                self._has_settled(training, data, members, chosen)
+                or since_best == self.n_iter_no_change
+            ):
+                break
         if best_state is not None:
             training.return_to(best_state)
 

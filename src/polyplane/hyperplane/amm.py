@@ -27,12 +27,10 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from polyplane.engine.hinge import UNASSIGNED, HingeRule, reassign
-from polyplane.engine.order import shuffle
 from polyplane.engine.planes import Array, prune
 from polyplane.estimator.hinge import HingeClassifier
 from polyplane.estimator.parameters import at_least, either, is_flag, one_of, parameter, register
-from polyplane.estimator.progress import Report
-from polyplane.estimator.training import Training, Walk, visit
+from polyplane.estimator.training import NO_CHOICE, Training
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AMMClassifier"]
@@ -88,25 +86,16 @@ class AMMClassifier(HingeClassifier):
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
         return super().partial_fit(X, y, classes, sample_weight)
 
-    def _train(
-        self, training: Training, data: TrainingData, members: Array, held_out: Any, report: Report
-    ) -> None:
+    def _first_choice(self, data: TrainingData) -> Array:
         if self.mode == "online":
-            super()._train(training, data, members, held_out, report)
-        else:
-            self._train_batch(training, data, members, report)
+            return NO_CHOICE
+        return np.full(data.labels.size, UNASSIGNED, np.int32)  # the first pass is the scan
 
-    def _train_batch(
-        self, training: Training, data: TrainingData, members: Array, report: Report
-    ) -> None:
-        """Alg. 1: the first pass is the scan that sets z; each pass ends with a reassignment."""
-        chosen = np.full(data.labels.size, UNASSIGNED, np.int32)
-        walk = Walk(self._steps, self._due, self._act)
-        for epoch in range(self.max_iter):
-            if self.shuffle:
-                shuffle(members, training.generator)
-            visit(training, data, members, chosen, walk, report)
-            self.n_iter_ = epoch + 1
-            n_changed = reassign(data.rows, data.labels, training.planes, chosen)
-            if epoch > 0 and n_changed == 0:
-                break
+    def _has_settled(
+        self, training: Training, data: TrainingData, members: Array, chosen: Array
+    ) -> bool:
+        """Alg. 1: z is chosen anew after each pass; the end is reached when it stays."""
+        if self.mode == "online":
+            return False
+        planes, rows, labels = training.planes, data.rows, data.labels
+        return bool(reassign(rows, labels, members, planes, chosen) == 0)

@@ -1,0 +1,63 @@
+"""Real data sets for tests, from $POLYPLANE_DATA; a set that is absent skips with its name."""
+
+import functools
+import gzip
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+ROOT = Path(os.environ.get("POLYPLANE_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def _need(*paths):
+    for path in paths:
+        if not path.exists():
+            words = f"{path.parent.name} is not in POLYPLANE_DATA ({path} is absent)"
+            if os.environ.get("POLYPLANE_REQUIRE_DATA"):
+                pytest.fail(words)
+            pytest.skip(words)
+
+
+@functools.cache
+def a9a():
+    """X, y, X_test, y_test: 0/1 features as CSR float32, labels -1 and 1."""
+    parts = [ROOT / "a9a" / f"{part}.libsvm.xz" for part in ("train", "test")]
+    _need(*parts)
+    out = []
+    for path in parts:
+        with lzma.open(path) as file:
+            out += load_svmlight_file(file, n_features=123, dtype=np.float32)
+    return tuple(out)
+
+
+def _idx(path, offset):
+    with gzip.open(path) as file:
+        return np.frombuffer(file.read(), np.uint8, offset=offset)
+
+
+@functools.cache
+def mnist_bytes():
+    """X, y, X_test, y_test: pixels as bytes, digits 0 to 9."""
+    folder = ROOT / "mnist"
+    names = [
+        (folder / f"{part}-images-idx3-ubyte.gz", folder / f"{part}-labels-idx1-ubyte.gz")
+        for part in ("train", "t10k")
+    ]
+    _need(*names[0], *names[1])
+    out = []
+    for images, labels in names:
+        out += [_idx(images, 16).reshape(-1, 784), _idx(labels, 8)]
+    return tuple(out)
+
+
+@functools.cache
+def mnist():
+    """The same with pixels between 0 and 1, as CSR float32."""
+    X, y, X_test, y_test = mnist_bytes()
+    scaled = [sp.csr_matrix(part.astype(np.float32) / np.float32(255)) for part in (X, X_test)]
+    return scaled[0], y, scaled[1], y_test
