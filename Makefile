@@ -32,7 +32,7 @@ $(OLDEST)/.installed: pyproject.toml constraints-oldest.txt
 
 demo: env  ## train on digits and show what was learned
 	@echo 'Running the demo.'
-	@$(BIN)/python -m polyplane.demo
+	@$(BIN)/python -m polyplane.cli.demo
 
 test: lint  ## lint, then the test suite compiled and, for coverage inside loops, without the JIT
 	@echo 'Testing the compiled code.'

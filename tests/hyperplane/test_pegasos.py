@@ -29,13 +29,15 @@ def test_equals_the_paper_transcribed(problem, alpha, n_epochs):
     X, y = problem
     model = PegasosClassifier(alpha=alpha, max_iter=n_epochs, **PLAIN).fit(X, y)
     order = np.tile(np.arange(len(y)), n_epochs)
-    w = pegasos(as_fractions(X), 2 * y - 1, as_fractions([[alpha]])[0, 0], order)
+    exact = as_fractions(X)
+    w = pegasos(exact, 2 * y - 1, as_fractions([[alpha]])[0, 0], order)
     sums, owner = sums_of(model)
     assert owner.tolist() == [0, 1]
     t = len(order)
     assert sums[1].tolist() == [float(v * t) * alpha for v in w]  # Theta = alpha t w
     assert sums[0].tolist() == (-sums[1]).tolist()
-    np.testing.assert_allclose(model.decision_function(X), X @ w.astype(float), rtol=1e-6)
+    expected = [float(x @ w) for x in exact]
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-6)
 
 
 @settings(deadline=None, max_examples=60)

@@ -6,8 +6,8 @@ Phi = sum over updates u_s, made when s rows had been visited, of s u_s: the mea
 all T steps, which is the mean of W with weight t, is Theta - Phi / T.
 
 A lane is a column of `sums`. Lanes fill in the order in which planes are born, so that the
-lowest lane is the oldest plane. A pruned plane only leaves its lane idle; the gaps are closed
-when lanes run out (`with_more_room`), because moving columns touches every feature.
+lowest lane is the oldest plane. A pruned plane only leaves its lane idle; gaps are closed when
+lanes run out, or when that is cheap and saves a tile: moving columns touches every feature.
 """
 
 from typing import Any, NamedTuple
@@ -27,8 +27,10 @@ __all__ = [
     "Planes",
     "aligned_zeros",
     "copied",
+    "count_planes",
     "count_up",
     "growing_rival",
+    "has_idle_tile",
     "is_full",
     "live_lanes",
     "mean_sums",
@@ -48,6 +50,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 NO_PLANE = -1  # owner of an idle lane, and the plane of a row that has none
 LANES_USED, GROWING, CREATED, PRUNED, MISTAKES, N_COUNTS = 0, 1, 2, 3, 4, 5  # in `counts`
+MOST_MOVED = 1 << 18  # elements: a tile less for the next rows pays for moving so many
 MOST_BIRTHS = 2  # planes born in one step: one for the row's class, one for a rival
 
 
@@ -189,6 +192,11 @@ def prune(planes: Any, budget: Any) -> None:
         planes.counts[PRUNED] += 1
 
 
+def count_planes(planes: Planes) -> int:
+    """How many planes there are."""
+    return int(planes.counts[CREATED] - planes.counts[PRUNED])
+
+
 def live_lanes(planes: Planes) -> Array:
     """Lanes of the planes, oldest first."""
     return np.flatnonzero(planes.owner != NO_PLANE)
@@ -231,11 +239,18 @@ def resized(planes: Planes, n_features: int, room: int) -> Planes:
 
 
 def with_more_room(planes: Planes) -> Planes:
-    """What a full loop asks for: gaps closed if they are many, else a quarter more lanes."""
-    room, n_live = planes.owner.size, live_lanes(planes).size
-    if room - n_live < MOST_BIRTHS + room // 8:
+    """What a full loop asks for: gaps closed if that is enough, else a quarter more lanes."""
+    room = planes.owner.size
+    if count_planes(planes) + MOST_BIRTHS > room:
         room += max(LANES, room // (4 * LANES) * LANES)
     return resized(planes, len(planes.sums), room)
+
+
+def has_idle_tile(planes: Planes) -> bool:
+    """True where closing the gaps saves a tile, and little has to be moved for it."""
+    n_lanes = int(planes.counts[LANES_USED])
+    n_gaps = n_lanes - count_planes(planes)
+    return planes.sums.size <= MOST_MOVED and n_gaps > (n_lanes - 1) % LANES
 
 
 def with_features(planes: Planes, n_columns: int) -> Planes:

@@ -5,6 +5,7 @@ everything users know from scikit-learn is here.
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import numpy as np
@@ -16,20 +17,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array, with_classes, with_features, zero_planes
-from polyplane.engine.rows import Rows, count_rows
-from polyplane.estimator.parameters import (
-    Range,
-    at_least,
-    between,
-    check_parameters,
-    either,
-    is_flag,
-    one_of,
-    parameter,
-    positive,
-    with_parameters,
-)
+from polyplane.engine.rows import Rows, count_rows, with_own_page
+from polyplane.estimator.parameters import check_parameters, with_parameters
 from polyplane.estimator.progress import Report, progress
+from polyplane.estimator.settings import Settings
 from polyplane.estimator.training import HISTORY, NO_CHOICE, Training, Walk, visit
 from polyplane.estimator.validation import (
     TrainingData,
@@ -56,64 +47,8 @@ class Trained:
 
 
 @with_parameters
-class HyperplaneClassifier(Trained, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier whose classes are maxima of hyperplanes."""
-
-    alpha: float | str = parameter(
-        1e-4,
-        either(positive(), one_of("auto")),
-        "Regularisation, lambda of the papers. Larger is smoother. 'auto' tries 1e-2 to 1e-7 on "
-        "a held-out share of the rows and then fits all of them with the best.",
-    )
-    max_iter: int = parameter(10, at_least(1), "Passes over the rows.")
-    shuffle: bool = parameter(True, is_flag(), "Visit rows in a new random order in each pass.")
-    fit_intercept: bool = parameter(
-        True, is_flag(), "Give every row a constant feature 1, so that planes have intercepts."
-    )
-    average: bool = parameter(
-        True,
-        is_flag(),
-        "Predict with the mean of the planes over all steps, weighted by step number, instead of "
-        "the last ones: less noise for a few percent of the time.",
-    )
-    class_weight: Any = parameter(
-        None,
-        Range(
-            lambda v: v is None or v == "balanced" or isinstance(v, dict),
-            "None, 'balanced' or a dict from label to weight",
-        ),
-        "Factor on the loss of each class; 'balanced' is inverse to the number of its rows.",
-    )
-    warm_start: bool = parameter(
-        False, is_flag(), "Let `fit` go on from the model at hand instead of starting anew."
-    )
-    early_stopping: bool = parameter(
-        False,
-        is_flag(),
-        "Stop when the error on held-out rows no longer falls, and keep the best model met. The "
-        "rows are X_val and y_val of `fit`, or else a share of X.",
-    )
-    validation_fraction: float = parameter(
-        0.1, between(0, 1), "Share of the rows held out by early stopping and by alpha='auto'."
-    )
-    n_iter_no_change: int = parameter(
-        3, at_least(1), "Passes without a better error after which early stopping ends."
-    )
-    tol: float = parameter(
-        1e-4, at_least(0, whole=False), "How much lower an error must be to count as better."
-    )
-    n_jobs: Any = parameter(
-        None,
-        Range(
-            lambda v: v is None or (isinstance(v, int) and v != 0),
-            "None or a whole number other than 0",
-        ),
-        "Threads for prediction and for the search of alpha; -1 uses all cores.",
-    )
-    random_state: Any = parameter(
-        None, Range(lambda v: True, "None, a whole number or a RandomState"), "Seed."
-    )
-    verbose: bool | int = parameter(False, either(is_flag(), at_least(0)), "Show a progress bar.")
 
     # ---- what a machine adds -------------------------------------------------------------
 
@@ -311,17 +246,24 @@ class HyperplaneClassifier(Trained, ClassifierMixin, BaseEstimator):  # type: ig
         members = _weighty(in_place(data.labels.size), data.weights)
         members, held_out = _stratified(members, data.labels, self.validation_fraction, seed)
         epochs = min(self.max_iter, SEARCH_EPOCHS)
-        trial: Any = type(self)(**(self.get_params() | {"max_iter": epochs}))
-        trial.n_features_in_ = self.n_features_in_
-        errors = []
+
+        def error_of(alpha: float) -> float:
+            trial: Any = type(self)(**(self.get_params() | {"max_iter": epochs, "n_jobs": 1}))
+            trial.n_features_in_ = self.n_features_in_
+            training = trial._new_training(alpha, seed)
+            own_page = data._replace(rows=with_own_page(data.rows))
+            trial._introduce(training, labels, own_page)
+            trial._train(training, own_page, members.copy(), None, report)
+            return float(trial._error(training, own_page, held_out))
+
         title = f"{type(self).__name__}: alpha"
         total = len(ALPHAS) * epochs * members.size
-        with progress(title, total, bool(self.verbose)) as report:
-            for alpha in ALPHAS:
-                training = trial._new_training(alpha, seed)
-                trial._introduce(training, labels, data)
-                trial._train(training, data, members.copy(), None, report)
-                errors.append(trial._error(training, data, held_out))
+        n_threads = min(effective_n_jobs(self.n_jobs), len(ALPHAS))
+        with (
+            progress(title, total, bool(self.verbose)) as report,
+            ThreadPoolExecutor(n_threads) as pool,
+        ):
+            errors = list(pool.map(error_of, ALPHAS))
         return ALPHAS[int(np.argmin(errors))]
 
     # ---- prediction ----------------------------------------------------------------------

@@ -79,7 +79,7 @@ def either(*ranges: Range) -> Range:
     return Range(lambda v: any(r.allows(v) for r in ranges), ", or ".join(r.words for r in ranges))
 
 
-def parameter(default: Any, allowed: Range, meaning: str) -> Any:
+def parameter(*, default: Any, allowed: Range, meaning: str) -> Any:
     """A field of an estimator."""
     return dataclasses.field(
         default=default, metadata={"allowed": allowed, "meaning": meaning}, kw_only=True

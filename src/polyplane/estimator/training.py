@@ -19,6 +19,8 @@ from polyplane.engine.planes import (
     Array,
     Planes,
     copied,
+    count_planes,
+    has_idle_tile,
     live_lanes,
     with_more_room,
 )
@@ -97,10 +99,8 @@ class Training:
         steps = self.n_steps - (self.history[-1][0] if self.history else 0)
         error = (mistakes - self.mistakes_noted) / steps
         self.mistakes_noted = mistakes
-        n_planes = live_lanes(self.planes).size
-        self.history.append(
-            (self.n_steps, n_planes, int(counts[CREATED]), int(counts[PRUNED]), error)
-        )
+        created, pruned = int(counts[CREATED]), int(counts[PRUNED])
+        self.history.append((self.n_steps, created - pruned, created, pruned, error))
 
 
 class Walk(NamedTuple):
@@ -143,11 +143,11 @@ def visit(
         training.n_steps = walk.steps(training, data, part, chosen)
         visited = training.n_steps - before
         done += visited
-        if visited < part.size:
-            _make_room(training, chosen)
         if training.n_steps == next_act:
             walk.act(training)
+        if visited < part.size or has_idle_tile(training.planes):
+            _make_room(training, chosen)
         if training.n_steps == next_note:
             training.note()
         n_mistakes = int(training.planes.counts[MISTAKES]) - mistakes
-        report(visited, live_lanes(training.planes).size, n_mistakes / max(visited, 1))
+        report(visited, count_planes(training.planes), n_mistakes / max(visited, 1))

@@ -39,7 +39,8 @@ def read_matrix_and_labels(
 ) -> tuple[Rows, Array]:
     """X and y, for training."""
     X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
-    check_classification_targets(y)
+    if _small_integers(y) is None:
+        check_classification_targets(y)
     return _checked_rows(X, constant), y
 
 

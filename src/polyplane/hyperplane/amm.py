@@ -47,24 +47,35 @@ class AMMClassifier(HingeClassifier):
     """Adaptive multi-hyperplane machine: finds the number of planes of each class by itself."""
 
     mode: str = parameter(
-        "online",
-        one_of("online", "batch"),
-        "'online' chooses the plane of a row at each visit; 'batch' keeps it fixed during a pass.",
+        default="online",
+        allowed=one_of("online", "batch"),
+        meaning=(
+            "'online' chooses the plane of a row at each visit; 'batch' keeps it fixed during a "
+            "pass."
+        ),
     )
-    prune_interval: int = parameter(10_000, at_least(1), "Steps between prunings, k of Thm 3.")
+    prune_interval: int = parameter(
+        default=10_000,
+        allowed=at_least(1),
+        meaning="Steps between prunings, k of Thm 3.",
+    )
     prune_budget: float = parameter(
-        10.0,
-        at_least(0, whole=False),
-        "What one pruning may take away, c of Thm 3: about the number of net updates that saves "
-        "a plane, for rows of length 1.",
+        default=10.0,
+        allowed=at_least(0, whole=False),
+        meaning=(
+            "What one pruning may take away, c of Thm 3: about the number of net updates that "
+            "saves a plane, for rows of length 1."
+        ),
     )
     max_planes: int | None = parameter(
-        None, either(one_of(None), at_least(1)), "Most planes of one class; None for any number."
+        default=None,
+        allowed=either(one_of(None), at_least(1)),
+        meaning="Most planes of one class; None for any number.",
     )
     grow_rivals: bool = parameter(
-        False,
-        is_flag(),
-        "Let an update create a plane for a rival class, too, as the paper has it.",
+        default=False,
+        allowed=is_flag(),
+        meaning="Let an update create a plane for a rival class, too, as the paper has it.",
     )
 
     def _room_per_class(self) -> int:

@@ -31,7 +31,9 @@ class MMClassifier(HingeClassifier):
     """Multi-hyperplane machine with the same fixed number of planes for every class."""
 
     n_planes: int = parameter(
-        4, at_least(1), "Planes per class; with 1 this is the multi-class SVM."
+        default=4,
+        allowed=at_least(1),
+        meaning="Planes per class; with 1 this is the multi-class SVM.",
     )
 
     def _room_per_class(self) -> int:

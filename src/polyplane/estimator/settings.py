@@ -1,0 +1,109 @@
+"""The parameters that all hyperplane machines share."""
+
+import numbers
+from typing import Any
+
+from polyplane.estimator.parameters import (
+    Range,
+    at_least,
+    between,
+    either,
+    is_flag,
+    one_of,
+    parameter,
+    positive,
+    with_parameters,
+)
+
+__all__ = ["Settings"]
+
+
+@with_parameters
+class Settings:
+    """What one can set on every hyperplane machine."""
+
+    alpha: float | str = parameter(
+        default=1e-4,
+        allowed=either(positive(), one_of("auto")),
+        meaning=(
+            "Regularisation, lambda of the papers. Larger is smoother. 'auto' tries 1e-2 to 1e-7 "
+            "on a held-out share of the rows and then fits all of them with the best."
+        ),
+    )
+    max_iter: int = parameter(
+        default=10,
+        allowed=at_least(1),
+        meaning="Passes over the rows.",
+    )
+    shuffle: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Visit rows in a new random order in each pass.",
+    )
+    fit_intercept: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Give every row a constant feature 1, so that planes have intercepts.",
+    )
+    average: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning=(
+            "Predict with the mean of the planes over all steps, weighted by step number, instead "
+            "of the last ones: less noise for a few percent of the time."
+        ),
+    )
+    class_weight: Any = parameter(
+        default=None,
+        allowed=Range(
+            lambda v: v is None or v == "balanced" or isinstance(v, dict),
+            "None, 'balanced' or a dict from label to weight",
+        ),
+        meaning="Factor on each class's loss; 'balanced' is inverse to the number of its rows.",
+    )
+    warm_start: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning="Let `fit` go on from the model at hand instead of starting anew.",
+    )
+    early_stopping: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning=(
+            "Stop when the error on held-out rows no longer falls, and keep the best model met. "
+            "The rows are X_val and y_val of `fit`, or else a share of X."
+        ),
+    )
+    validation_fraction: float = parameter(
+        default=0.1,
+        allowed=between(0, 1),
+        meaning="Share of the rows held out by early stopping and by alpha='auto'.",
+    )
+    n_iter_no_change: int = parameter(
+        default=3,
+        allowed=at_least(1),
+        meaning="Passes without a better error after which early stopping ends.",
+    )
+    tol: float = parameter(
+        default=1e-4,
+        allowed=at_least(0, whole=False),
+        meaning="How much lower an error must be to count as better.",
+    )
+    n_jobs: Any = parameter(
+        default=None,
+        allowed=Range(
+            lambda v: v is None or (isinstance(v, numbers.Integral) and v != 0),
+            "None or a whole number other than 0",
+        ),
+        meaning="Threads for prediction and for the search of alpha; -1 uses all cores.",
+    )
+    random_state: Any = parameter(
+        default=None,
+        allowed=Range(lambda v: True, "None, a whole number or a RandomState"),
+        meaning="Seed.",
+    )
+    verbose: bool | int = parameter(
+        default=False,
+        allowed=either(is_flag(), at_least(0)),
+        meaning="Show a progress bar.",
+    )
