@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -352,12 +351,11 @@ def _weighty(members: Array, weights: Array) -> Array:
 
 
 def _stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:
-    counts = np.bincount(labels[members])
-    can_stratify = counts[counts > 0].min() > 1 and share * members.size >= np.sum(counts > 0)
-    kept, held_out = train_test_split(
-        members,
-        test_size=share,
-        random_state=seed,
-        stratify=labels[members] if can_stratify else None,
-    )
-    return kept, held_out
+    """Rows to keep and rows to hold out: of every class about the same share, at random."""
+    mixed = members.copy()
+    shuffle(mixed, np.random.default_rng(seed))
+    by_class = mixed[np.argsort(labels[mixed], kind="stable")]
+    place = np.floor(np.arange(by_class.size) * share)
+    is_held_out = np.diff(place, append=np.floor(by_class.size * share)) > 0
+    is_held_out[-1] |= not is_held_out.any()  # of few rows one at least
+    return by_class[~is_held_out], by_class[is_held_out]
