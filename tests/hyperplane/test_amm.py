@@ -137,7 +137,7 @@ def test_norms_and_counts_kept_by_increments_equal_their_definition(problem, int
 
 
 def test_average_kept_equals_the_mean_over_all_steps():
-    """In the sum representation the t-weighted mean of W is the plain mean of Theta."""
+    """Theta after step t has weight t, and a plane that is not yet born is zero."""
     X, y = random_problem(5, n=40, low=-2)
     model = AMMClassifier(alpha=0.25, prune_interval=10**9)
     every_step, owners = [], []
@@ -147,8 +147,9 @@ def test_average_kept_equals_the_mean_over_all_steps():
         every_step.append(sums)
         owners.append(owner)
     mean = np.zeros_like(every_step[-1])
-    for sums in every_step:
-        mean[: len(sums)] += sums / len(y)
+    total = sum(range(1, len(y) + 1))
+    for t, sums in enumerate(every_step, start=1):
+        mean[: len(sums)] += sums * t / total
     by_class = np.argsort(owners[-1], kind="stable")
     scale = 1 / (0.25 * len(y))
     np.testing.assert_allclose(model.planes_, scale * mean[by_class], rtol=1e-5, atol=1e-6)

@@ -67,7 +67,7 @@ def update(
         put(planes.squared_norms, rival, at(planes.squared_norms, rival) + change)
     add_to_pair(page, a, b, planes.sums, planes.stride, own, rival, weight)
     if planes.keeps_average:
-        timed = np.float32(weight * t)
+        timed = np.float32(weight * (t * (t + 1.0)))
         add_to_pair(page, a, b, planes.timed_sums, planes.stride, own, rival, timed)
 
 

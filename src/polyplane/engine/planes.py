@@ -2,8 +2,9 @@
 
 Pegasos-style steps on W become plain signed sums of rows: Theta = lambda t W obeys
 Theta <- Theta +- x, so nothing shrinks, and W is read off at the end. `timed_sums` holds
-Phi = sum over updates u_s, made when s rows had been visited, of s u_s: the mean of Theta over
-all T steps, which is the mean of W with weight t, is Theta - Phi / T.
+Phi = sum over updates u_s, made when s rows had been visited, of s (s + 1) u_s: the mean of
+Theta over steps 1 ... T with weight t is Theta - Phi / (T (T + 1)), because u_s is part of Theta
+after steps s + 1 ... T. Only updates touch it. Weight t beat weight 1 in nearly all trials.
 
 A lane is a column of `sums`. Lanes fill in the order in which planes are born, so that the
 lowest lane is the oldest plane. A pruned plane only leaves its lane idle; gaps are closed when
@@ -292,9 +293,9 @@ def copied(planes: Planes) -> Planes:
 
 
 def mean_sums(planes: Planes, n_steps: int) -> Array:
-    """Theta averaged over all steps, or as it is where no average is kept."""
+    """Mean of Theta over all steps with weight t, or Theta itself where no average is kept."""
     if len(planes.timed_sums) == 0 or n_steps == 0:
         return np.asarray(planes.sums)
-    mean: Array = planes.timed_sums * np.float32(-1 / n_steps)
+    mean: Array = planes.timed_sums * np.float32(-1 / (n_steps * (n_steps + 1)))
     mean += planes.sums
     return mean

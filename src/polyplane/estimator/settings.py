@@ -49,8 +49,8 @@ class Settings:
         default=True,
         allowed=is_flag(),
         meaning=(
-            "Predict with the mean of the planes over all steps, weighted by step number, instead "
-            "of the last ones: less noise for a few percent of the time."
+            "Predict with the mean of the planes over all steps, later ones weighing more, instead "
+            "of the last planes: less noise for a few percent of the time."
         ),
     )
     class_weight: Any = parameter(
