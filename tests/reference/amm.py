@@ -104,6 +104,8 @@ def batch(X, y, alpha, order, k, c, n_classes, n_passes, grow_rivals=False):
             z[i] = step(model, X[i], y[i], alpha, n_classes, z[i], grow_rivals)
             if model.t % k == 0:
                 prune(model, alpha, c)
+        if n_done == 1:
+            continue  # z(1) is what the scan has set
         before = [number if number in model.W else ZERO_PLANE for number in z]
         z = assignments(model, X, y)  # Eq. 9
         if z == before:

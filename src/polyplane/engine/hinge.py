@@ -116,6 +116,7 @@ def hinge_epoch(
             count_up(planes, MISTAKES)
         chosen = chosen_planes[i] if chosen_planes.size else UNASSIGNED
         own, own_score = own_plane(planes, tiles, label, best, chosen)
+        own_is_zero = own == NO_PLANE
         rival_is_zero = rival_score < 0 and rivals_may_grow(planes, label)
         if rival_is_zero:
             rival_score = np.float32(0)
@@ -126,12 +127,13 @@ def hinge_epoch(
             rival = NO_PLANE
             if not rival_is_zero:
                 rival = plane_of_other(planes.scores, planes.owner, tiles, label, rival_score)
-            if own == NO_PLANE:
+            if own_is_zero:
                 own = new_plane(planes, label)
             if rival_is_zero and rule.grows_rivals:
                 rival = new_plane(planes, growing_rival(planes, label))
             weight = weights[i] if weights.size else np.float32(1)
-            update(page, a, b, planes, own, rival, weight, t)  # Eq. 11-13
+            if own != NO_PLANE:  # which a score that overflowed to NaN would leave
+                update(page, a, b, planes, own, rival, weight, t)  # Eq. 11-13
         if chosen_planes.size:
             chosen_planes[i] = own
         t += 1

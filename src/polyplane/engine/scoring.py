@@ -11,7 +11,17 @@ import numpy as np
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes import NO_PLANE
 from polyplane.engine.rows import open_row, page_of, score_planes
-from polyplane.engine.tiles import LANES, at, horizontal_max, lane_of, load, maximum, span, splat
+from polyplane.engine.tiles import (
+    LANES,
+    at,
+    horizontal_max,
+    lane_of,
+    load,
+    maximum,
+    multiply,
+    span,
+    splat,
+)
 
 __all__ = ["Scorer", "best_planes", "class_scores", "plane_scores"]
 
@@ -49,14 +59,17 @@ def count_tiles(n_planes: Any) -> Any:
 
 
 @inlined
-def first_best_lane(planes: Any, tiles: Any) -> Any:
-    """Lowest lane with the highest score, NO_PLANE where there is none."""
+def first_best_lane(planes: Any, tiles: Any, scale: Any) -> Any:
+    """Lowest lane with the highest score, NO_PLANE where there is none.
+
+    Scaled scores are compared, as everywhere: scaling can round two scores to a tie.
+    """
     best = splat(np.float32(-np.inf))
     for o in range(0, tiles * LANES, LANES):
-        best = maximum(best, load(planes.scores, o))
+        best = maximum(best, multiply(load(planes.scores, o), splat(scale)))
     score = horizontal_max(best)
     for o in range(0, tiles * LANES, LANES):
-        lane = lane_of(load(planes.scores, o), score)
+        lane = lane_of(multiply(load(planes.scores, o), splat(scale)), score)
         if lane < LANES:
             return o + lane
     return NO_PLANE
@@ -71,7 +84,7 @@ def best_planes(rows: Any, order: Any, scorer: Any, out: Any) -> None:
     for k in range(order.size):
         a, b = open_row(page, order[k])
         score_planes(page, a, b, planes, tiles)
-        out[k] = first_best_lane(planes, tiles)
+        out[k] = first_best_lane(planes, tiles, scorer.scale)
 
 
 @jit
@@ -106,4 +119,4 @@ def class_scores(rows: Any, order: Any, scorer: Any, out: Any) -> None:
             out[k, scorer.owner[j]] = max(out[k, scorer.owner[j]], score)
         for c in range(out.shape[1]):
             if out[k, c] == -np.inf:
-                out[k, c] = lowest - np.float32(1)
+                out[k, c] = lowest - max(np.float32(1), np.float32(-1e-6) * lowest)

@@ -4,7 +4,9 @@ A machine adds its parameters and three things it does along the way (`_steps`, 
 everything users know from scikit-learn is here.
 """
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -115,27 +117,24 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
         self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
     ) -> Self:
         """Train on the rows of X; X_val and y_val, if given, are for early stopping."""
-        check_parameters(self)
-        goes_on = self.warm_start and hasattr(self, "_training")
-        rows, y = self._read_for_training(X, y, goes_on)
-        labels, codes = codes_of(y, self._training.labels if goes_on else None)
-        if labels.size < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least 2 classes; y holds only one class, "
-                f"{labels[0]!r}."
-            )
-        weights = row_weights(y, sample_weight, self.class_weight)
-        data = TrainingData(rows, codes, weights)
-        held_out_data = self._read_validation(X_val, y_val, labels)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        alpha = self.alpha
-        if alpha == "auto":
-            alpha = self._best_alpha(data, labels, seed)
-        if not goes_on:
-            self._training = self._new_training(float(alpha), seed)
-        self._training.alpha = float(alpha)
-        self._meet(labels, data)
-        members, held_out = self._split(data, held_out_data, seed)
+        with _all_or_nothing(self):
+            check_parameters(self)
+            goes_on = self.warm_start and hasattr(self, "_training")
+            data, labels = self._read_training(X, y, None, sample_weight, goes_on)
+            if labels.size < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
+                    f"class, {labels[0]!r}."
+                )
+            validation = self._read_validation(X_val, y_val, labels)
+            seed = self._draw_seed()
+            alpha = self._best_alpha(data, labels, seed) if self.alpha == "auto" else self.alpha
+            if not goes_on:
+                self._training = self._new_training(float(alpha), seed)
+            self._training.alpha = float(alpha)
+            self._meet(labels, data)
+            members, held_out = self._split(data, validation, seed)
+            self.n_iter_ = 0
         total = self.max_iter * members.size
         with progress(type(self).__name__, total, bool(self.verbose)) as report:
             self._train(self._training, data, members, held_out, report)
@@ -143,49 +142,55 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
-        check_parameters(self)
-        if self.class_weight == "balanced":
-            raise ValueError(
-                'class_weight="balanced" needs all rows at once, so partial_fit cannot use it: '
-                "give a dict of weights."
-            )
-        goes_on = hasattr(self, "_training")
-        if self.alpha == "auto" and not goes_on:
-            raise ValueError('alpha="auto" needs fit: give partial_fit a number for alpha.')
-        rows, y = self._read_for_training(X, y, goes_on)
-        known = self._training.labels if goes_on else None
-        if classes is not None:
-            known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
-        labels, codes = codes_of(y, known)
-        weights = row_weights(y, sample_weight, self.class_weight)
-        data = TrainingData(rows, codes, weights)
-        if not goes_on:
-            seed = int(check_random_state(self.random_state).randint(2**31))
-            self._training = self._new_training(float(self.alpha), seed)
-            self.n_iter_ = 1
-        elif self.alpha != "auto":
-            self._training.alpha = float(self.alpha)
-        self._meet(labels, data)
+        with _all_or_nothing(self):
+            check_parameters(self)
+            goes_on = hasattr(self, "_training")
+            if self.alpha == "auto" and not goes_on:
+                raise ValueError('alpha="auto" needs fit: give partial_fit a number for alpha.')
+            if self.class_weight == "balanced":
+                raise ValueError(
+                    'class_weight="balanced" needs all rows at once, so partial_fit cannot use '
+                    "it: give a dict of weights."
+                )
+            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+            if not goes_on:
+                self._training = self._new_training(float(self.alpha), self._draw_seed())
+                self.n_iter_ = 1
+            if self.alpha != "auto":
+                self._training.alpha = float(self.alpha)
+            self._meet(labels, data)
+        members = _weighty(in_place(data.labels.size), data.weights)
         walk = Walk(self._steps, self._due, self._act)
-        members = _weighty(in_place(codes.size), weights)
         with progress(type(self).__name__, members.size, bool(self.verbose)) as report:
             visit(self._training, data, members, NO_CHOICE, walk, report)
         return self
 
-    def _constant(self) -> float:
-        return 1.0 if self.fit_intercept else 0.0
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
 
-    def _read_for_training(self, X: Any, y: Any, goes_on: bool) -> tuple[Rows, Array]:
-        n_columns = getattr(X, "shape", (0, 0))[-1]
-        is_wider = goes_on and n_columns > self.n_features_in_
-        return read_matrix_and_labels(self, X, y, not goes_on or is_wider, self._constant())
+    def _read_training(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
+    ) -> tuple[TrainingData, Array]:
+        """Checked rows with codes and weights, and all labels known from now on."""
+        if isinstance(X, list | tuple):
+            X = np.asarray(X)
+        is_wider = goes_on and X.shape[-1:] > (self.n_features_in_,)
+        constant = self._training.constant if goes_on else float(self.fit_intercept)
+        rows, y = read_matrix_and_labels(self, X, y, not goes_on or is_wider, constant)
+        known = self._training.labels if goes_on else None
+        if classes is not None:
+            if np.size(classes) == 0:
+                raise ValueError("classes is empty: name the labels, or leave it out.")
+            known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
+        labels, codes = codes_of(y, known)
+        return TrainingData(rows, codes, row_weights(y, sample_weight, self.class_weight)), labels
 
     def _read_validation(self, X: Any, y: Any, labels: Array) -> TrainingData | None:
         if X is None and y is None:
             return None
         if X is None or y is None:
             raise ValueError("X_val and y_val go together: give both or neither.")
-        rows, y = read_matrix_and_labels(self, X, y, False, self._constant())
+        rows, y = read_matrix_and_labels(self, X, y, False, float(self.fit_intercept))
         known, codes = codes_of(y, labels)
         if known.size > labels.size:
             raise ValueError(
@@ -197,6 +202,7 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
         return Training(
             planes=zero_planes(self.n_features_in_, bool(self.average)),
             alpha=alpha,
+            constant=float(self.fit_intercept),
             seed=seed,
             generator=np.random.default_rng(seed),
             labels=np.empty(0),
@@ -281,7 +287,7 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
 
     def _read(self, X: Any) -> tuple[Rows, Array, int]:
         check_is_fitted(self)
-        rows = read_matrix(self, X, False, self._constant())
+        rows = read_matrix(self, X, False, self._training.constant)
         return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
 
     def predict(self, X: Any) -> Array:
@@ -343,6 +349,18 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
         """Steps, planes now, created, pruned, and error since the point before, by step."""
         check_is_fitted(self)
         return np.array(self._training.history, HISTORY)
+
+
+@contextlib.contextmanager
+def _all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Input that turns out to be bad half-way leaves the estimator as it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def _weighty(members: Array, weights: Array) -> Array:

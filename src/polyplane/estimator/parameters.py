@@ -18,6 +18,7 @@ __all__ = [
     "check_parameters",
     "either",
     "is_flag",
+    "is_whole",
     "one_of",
     "parameter",
     "positive",
@@ -41,7 +42,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """A whole number, which truth values are not."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -52,7 +54,7 @@ def positive() -> Range:
 
 def at_least(low: int, whole: bool = True) -> Range:
     """A whole (or any) number from `low` on."""
-    is_kind, kind = (_is_whole, "a whole number") if whole else (_is_number, "a number")
+    is_kind, kind = (is_whole, "a whole number") if whole else (_is_number, "a number")
     return Range(lambda v: is_kind(v) and low <= v < float("inf"), f"{kind} of at least {low}")
 
 
@@ -64,7 +66,7 @@ def between(low: float, high: float) -> Range:
 def one_of(*values: Any) -> Range:
     """One of a few values."""
     return Range(
-        lambda v: any(v is x or (isinstance(x, str) and v == x) for x in values),
+        lambda v: any(v is x or (isinstance(v, str) and v == x) for x in values),
         " or ".join(repr(x) for x in values),
     )
 

@@ -1,6 +1,5 @@
 """The parameters that all hyperplane machines share."""
 
-import numbers
 from typing import Any
 
 from polyplane.estimator.parameters import (
@@ -9,6 +8,7 @@ from polyplane.estimator.parameters import (
     between,
     either,
     is_flag,
+    is_whole,
     one_of,
     parameter,
     positive,
@@ -56,7 +56,7 @@ class Settings:
     class_weight: Any = parameter(
         default=None,
         allowed=Range(
-            lambda v: v is None or v == "balanced" or isinstance(v, dict),
+            lambda v: v is None or isinstance(v, dict) or (isinstance(v, str) and v == "balanced"),
             "None, 'balanced' or a dict from label to weight",
         ),
         meaning="Factor on each class's loss; 'balanced' is inverse to the number of its rows.",
@@ -92,7 +92,7 @@ class Settings:
     n_jobs: Any = parameter(
         default=None,
         allowed=Range(
-            lambda v: v is None or (isinstance(v, numbers.Integral) and v != 0),
+            lambda v: v is None or (is_whole(v) and v != 0),
             "None or a whole number other than 0",
         ),
         meaning="Threads for prediction and for the search of alpha; -1 uses all cores.",

@@ -52,6 +52,7 @@ class Training:
 
     planes: Planes
     alpha: float
+    constant: float  # 1 with an intercept, 0 without
     seed: int
     generator: np.random.Generator
     labels: Array  # of all classes met, in the order in which they were met

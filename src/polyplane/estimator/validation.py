@@ -14,7 +14,8 @@ from polyplane.engine.rows import Rows, csr_rows, dense_rows
 
 __all__ = ["TrainingData", "codes_of", "read_matrix", "read_matrix_and_labels", "row_weights"]
 
-LARGEST = 1e12  # products of larger values, summed over a long stream, would leave float32
+LARGEST = 1e10  # squares of larger values, summed over a long stream, would leave float32
+LARGEST_WEIGHT = 1e6
 KEPT_DTYPES = (np.float32, np.float64, np.uint8)  # the first is what others become
 SPARSE_DTYPES = (np.float32, np.float64)
 LABEL_TABLE_LIMIT = 1 << 16
@@ -142,5 +143,20 @@ def row_weights(y: Array, sample_weight: Any, class_weight: Any) -> Array:
             factors = np.array([class_weight.get(label, 1.0) for label in labels.tolist()])
         else:
             factors = compute_class_weight(class_weight, classes=labels, y=y)
-        weights *= factors[codes]
+        weights *= _checked_factors(factors)[codes]
+    if weights.max() > LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight times class_weight is as large as {weights.max():.3g}, above "
+            f"{LARGEST_WEIGHT:g}, and would overflow: divide all weights by a constant."
+        )
     return np.asarray(weights, np.float32)
+
+
+def _checked_factors(factors: Array) -> Array:
+    try:
+        numbers = np.asarray(factors, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if not (np.isfinite(numbers) & (numbers >= 0)).all():
+        raise ValueError(f"class_weight must hold numbers of at least 0; got {factors.tolist()}.")
+    return numbers

@@ -106,7 +106,7 @@ class AMMClassifier(HingeClassifier):
         self, training: Training, data: TrainingData, members: Array, chosen: Array
     ) -> bool:
         """Alg. 1: z is chosen anew after each pass; the end is reached when it stays."""
-        if self.mode == "online":
+        if self.mode == "online" or self.n_iter_ == 1:  # the scan has just set z
             return False
         planes, rows, labels = training.planes, data.rows, data.labels
         return bool(reassign(rows, labels, members, planes, chosen) == 0)

@@ -41,7 +41,8 @@ class MMClassifier(HingeClassifier):
 
     def _start_classes(self, training: Training, data: TrainingData, first: int) -> None:
         if first == 0 and self.n_planes > 1:
-            training.start_length = length_of_row(data.rows, 0) or 1.0
+            first_visited = int(np.argmax(data.weights > 0)) if data.weights.size else 0
+            training.start_length = length_of_row(data.rows, first_visited) or 1.0
         for label in range(first, training.planes.room_left.size):
             start = self._start(training, label)
             training.planes = with_planes(training.planes, np.full(len(start), label), start)
@@ -52,5 +53,5 @@ class MMClassifier(HingeClassifier):
         generator = np.random.default_rng([training.seed, label])
         start = generator.standard_normal((self.n_planes, training.n_columns + 1))
         start *= training.start_length / np.linalg.norm(start, axis=1, keepdims=True)
-        start[:, 0] *= self._constant()
+        start[:, 0] *= training.constant
         return start.astype(np.float32)

@@ -1,0 +1,104 @@
+"""Every estimator of the registry, variants of them that take other paths, and small data."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import polyplane
+from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
+from polyplane.estimator.parameters import REGISTRY
+
+for name in polyplane.__all__:  # a name enters the registry when it is first used
+    getattr(polyplane, name)
+
+EVERY = [
+    *(made() for made in REGISTRY.values()),
+    MMClassifier(n_planes=7),  # more planes than a tile has lanes
+    AMMClassifier(mode="batch"),
+    AMMClassifier(grow_rivals=True),
+    AMMClassifier(prune_interval=7, prune_budget=3.0),
+    AMMClassifier(max_planes=2),
+    AMMClassifier(fit_intercept=False),
+    PegasosClassifier(average=False),
+]
+STREAMING = [made for made in EVERY if hasattr(made, "partial_fit")]
+
+
+def named(variants):
+    """Variants as parameters of a fixture, each under its own name."""
+    return [pytest.param(made, id=repr(made)) for made in variants]
+
+
+@pytest.fixture(params=named(EVERY))
+def estimator(request):
+    """Each variant in turn, unfitted, seeded and with few passes."""
+    return clone(request.param).set_params(random_state=0, max_iter=3)
+
+
+@pytest.fixture(params=named(STREAMING))
+def streaming(request):
+    """Each variant that learns chunk by chunk, unfitted, seeded and with few passes."""
+    return clone(request.param).set_params(random_state=0, max_iter=3)
+
+
+@pytest.fixture
+def X():
+    """Rows of small whole numbers, some of them zero."""
+    return np.random.default_rng(0).integers(0, 4, (48, 5)).astype(np.float32)
+
+
+@pytest.fixture
+def y(X):
+    """Three classes that no plane parts: classes need several."""
+    return (X[:, 0] + X[:, 1]).astype(np.int64) % 3
+
+
+@pytest.fixture
+def storages(X):
+    """The same rows in every storage that users hand in."""
+    csr = sp.csr_array(X)
+    wide = np.zeros((96, 10), np.float32)
+    wide[::2, ::2] = X
+    return {
+        "float32": X,
+        "float64": X.astype(np.float64),
+        "uint8": X.astype(np.uint8),
+        "int64": X.astype(np.int64),
+        "F-ordered": np.asfortranarray(X),
+        "strided": wide[::2, ::2],
+        "read-only": read_only(X),
+        "list": X.tolist(),
+        "CSR": csr,
+        "CSR matrix of float64": sp.csr_matrix(X.astype(np.float64)),
+        "CSR with int64 columns": with_long_columns(csr),
+        "CSR in disorder": in_disorder(csr),
+        "CSC": sp.csc_array(X),
+    }
+
+
+def read_only(array):
+    """A copy that cannot be written to."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def with_long_columns(csr):
+    """The same matrix with int64 columns and row boundaries."""
+    copy = csr.copy()
+    copy.indices, copy.indptr = copy.indices.astype(np.int64), copy.indptr.astype(np.int64)
+    return copy
+
+
+def in_disorder(csr):
+    """The same matrix, each row backwards and each value v stored as v - 1 and 1."""
+    values, columns, starts = [], [], [0]
+    for i in range(csr.shape[0]):
+        row = slice(csr.indptr[i], csr.indptr[i + 1])
+        backwards = csr.indices[row][::-1]
+        columns.extend([*backwards, *backwards])
+        values.extend([*(csr.data[row][::-1] - 1), *np.ones(backwards.size)])
+        starts.append(len(columns))
+    parts = np.array(values, np.float32), np.array(columns, np.int32), np.array(starts, np.int32)
+    return sp.csr_array(parts, shape=csr.shape)

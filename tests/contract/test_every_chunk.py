@@ -1,0 +1,130 @@
+"""Streams: classes and columns first met in a later chunk, and chunks of every size."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from polyplane import AMMClassifier
+
+CORNERS = 9 * np.eye(5, dtype=np.float32)  # row k is far out in column k: any machine parts them
+
+
+def chunks_of_corners(last):
+    """Chunks of all corners up to the last, thrice."""
+    return [np.tile(np.arange(last + 1), 10)] * 3
+
+
+def test_a_class_first_seen_in_a_later_chunk_is_learned(streaming):
+    streaming.set_params(alpha=0.01)
+    for chunk in chunks_of_corners(1):
+        streaming.partial_fit(CORNERS[chunk], chunk)
+    assert streaming.classes_.tolist() == [0, 1]
+    for chunk in chunks_of_corners(3):
+        streaming.partial_fit(CORNERS[chunk], chunk)
+    assert streaming.classes_.tolist() == [0, 1, 2, 3]
+    assert streaming.predict(CORNERS[:4]).tolist() == [0, 1, 2, 3]
+
+
+def test_classes_are_sorted_in_whatever_order_they_come(streaming):
+    streaming.set_params(alpha=0.01)
+    names = np.array(["d", "b", "c", "a"])
+    for last in (0, 1, 3):
+        for chunk in chunks_of_corners(last):
+            streaming.partial_fit(CORNERS[chunk], names[chunk])
+    assert streaming.classes_.tolist() == ["a", "b", "c", "d"]
+    assert streaming.decision_function(CORNERS[:4]).argmax(axis=1).tolist() == [3, 1, 2, 0]
+    assert streaming.predict(CORNERS[:4]).tolist() == ["d", "b", "c", "a"]
+
+
+def test_longer_names_of_later_classes_are_kept_whole(streaming):
+    streaming.partial_fit(CORNERS[:2], ["a", "b"]).partial_fit(CORNERS[2:4], ["chrysalis", "b"])
+    assert streaming.classes_.tolist() == ["a", "b", "chrysalis"]
+
+
+def test_one_class_so_far_is_what_is_predicted(streaming, X):
+    model = streaming.partial_fit(X, ["only"] * len(X))
+    assert model.classes_.tolist() == ["only"]
+    assert set(model.predict(X)) == {"only"}
+
+
+def test_one_row_is_a_chunk(streaming, X, y):
+    for i in range(10):
+        streaming.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert streaming.n_steps_ == 10
+    assert np.isfinite(streaming.decision_function(X)).all()
+
+
+def test_an_empty_chunk_is_refused(streaming, X, y):
+    with pytest.raises(ValueError, match="0 sample"):
+        streaming.partial_fit(X[:0], y[:0])
+
+
+def test_classes_may_be_named_before_they_are_seen(streaming, X, y):
+    model = streaming.partial_fit(X, y, classes=[9, 0, 1, 2])
+    assert model.classes_.tolist() == [0, 1, 2, 9]
+    assert model.decision_function(X).shape == (len(X), 4)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, np.ndarray.tolist])
+def test_wider_rows_are_welcome(streaming, X, y, convert):
+    wide = np.column_stack([X, X[::-1], X])
+    streaming.partial_fit(convert(X), y).partial_fit(convert(wide), y)
+    assert streaming.n_features_in_ == 15
+    assert streaming.planes_.shape == (streaming.n_planes_, 15)
+    assert streaming.planes_[:, 5:].any()
+    assert np.isfinite(streaming.decision_function(convert(wide))).all()
+
+
+def test_columns_never_seen_are_columns_of_zeros(streaming, X, y):
+    if getattr(streaming, "n_planes", 1) > 1:
+        pytest.skip("planes that start at random draw one number per column")
+    wide = np.column_stack([X, X[::-1], X])
+    padded = np.column_stack([X, np.zeros((len(X), 10), np.float32)])
+    grown = streaming.partial_fit(X, y).partial_fit(wide, y)
+    scores = grown.plane_scores(wide)
+    known_before = type(streaming)(**streaming.get_params())
+    known_before.partial_fit(padded, y).partial_fit(wide, y)
+    np.testing.assert_array_equal(known_before.plane_scores(wide), scores)
+
+
+def test_narrower_rows_are_refused(streaming, X, y):
+    model = streaming.partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"4 features.*expecting 5 features"):
+        model.partial_fit(X[:, :4], y)
+    with pytest.raises(ValueError, match=r"4 features.*expecting 5 features"):
+        model.predict(X[:, :4])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (["a", "b"], [1, 2], r"^y holds numbers, but earlier labels are text, like .*a.*\.$"),
+        ([1, 2], ["a", "b"], r"^y holds text, but earlier labels are numbers, like .*1.*\.$"),
+    ],
+)
+def test_numbers_and_text_do_not_mix_as_labels(streaming, first, second, words):
+    model = streaming.partial_fit(CORNERS[:2], first)
+    with pytest.raises(ValueError, match=words):
+        model.partial_fit(CORNERS[:2], second)
+    assert set(model.predict(CORNERS)) <= set(first)
+
+
+def test_fit_after_partial_fit_starts_anew(streaming, X, y):
+    expected = type(streaming)(**streaming.get_params()).fit(X, y)
+    model = streaming.partial_fit(X, y + 5).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(model.planes_, expected.planes_)
+
+
+def test_partial_fit_goes_on_from_fit(streaming, X, y):
+    model = streaming.fit(X, y)
+    n_steps = model.n_steps_
+    model.partial_fit(X, y)
+    assert model.n_steps_ == n_steps + y.size
+
+
+def test_batch_training_offers_no_partial_fit(X, y):
+    batch = AMMClassifier(mode="batch")
+    assert not hasattr(batch, "partial_fit")
+    with pytest.raises(AttributeError, match="partial_fit"):
+        batch.partial_fit(X, y)

@@ -1,0 +1,215 @@
+"""What every estimator owes to scikit-learn and to whoever keeps a fitted model."""
+
+import copy
+import pickle
+from dataclasses import fields
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from polyplane.engine.planes import CREATED, MISTAKES, PRUNED
+
+# A row of weight 2 is one step twice as long, two copies of it are two steps; that weight 0
+# equals leaving the row out is tested in test_every_weight.py.
+STEPS_ARE_NOT_COPIES = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "a row of weight 2 is one step twice as long, two copies of it are two steps",
+)
+
+
+def scores_of(model, X):
+    """All that prediction says about the rows."""
+    return model.decision_function(X), model.plane_scores(X), model.assign(X), model.predict(X)
+
+
+def assert_same_scores(model, other, X):
+    for ours, theirs in zip(scores_of(model, X), scores_of(other, X), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def lasting_state(model):
+    """A digest of everything but results that are derived anew when asked for."""
+    training = model._training
+    lasting = {name: value for name, value in vars(model).items() if name != "_training"}
+    return joblib.hash([lasting, [getattr(training, field.name) for field in fields(training)]])
+
+
+@pytest.mark.compiled
+def test_passes_the_checks_of_scikit_learn_but_the_excused(estimator):
+    estimator.set_params(random_state=None, max_iter=10)
+    results = check_estimator(estimator, expected_failed_checks=STEPS_ARE_NOT_COPIES, on_skip=None)
+    excused = {result["check_name"] for result in results if result["status"] == "xfail"}
+    assert excused == set(STEPS_ARE_NOT_COPIES)
+
+
+def test_prediction_changes_nothing(estimator, X, y):
+    model = estimator.fit(X, y)
+    before = lasting_state(model)
+    scores_of(model, X)
+    assert lasting_state(model) == before
+
+
+def test_prediction_between_chunks_changes_nothing(streaming, X, y):
+    watched, alone = streaming, clone(streaming)
+    for chunk in np.array_split(np.arange(y.size), 4):
+        watched.partial_fit(X[chunk], y[chunk])
+        alone.partial_fit(X[chunk], y[chunk])
+        scores_of(watched, X)
+    assert lasting_state(watched) == lasting_state(alone)
+    assert_same_scores(watched, alone, X)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_scores_alike(estimator, X, y, duplicate):
+    model = estimator.fit(X, y)
+    assert_same_scores(model, duplicate(model), X)
+
+
+def test_a_pickled_model_goes_on_to_the_same_bits(streaming, X, y):
+    model = streaming.partial_fit(X[:20], y[:20])
+    restored = pickle.loads(pickle.dumps(model))
+    model.partial_fit(X[20:], y[20:])
+    restored.partial_fit(X[20:], y[20:])
+    assert lasting_state(model) == lasting_state(restored)
+
+
+def test_training_a_copy_leaves_the_original_alone(streaming, X, y):
+    model = streaming.partial_fit(X[:20], y[:20])
+    before = lasting_state(model)
+    copy.deepcopy(model).partial_fit(X[20:], y[20:])
+    assert lasting_state(model) == before
+
+
+def test_a_clone_is_unfitted_and_has_the_same_parameters(estimator, X, y):
+    model = clone(estimator.fit(X, y))
+    assert model.get_params() == estimator.get_params()
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["planes_", "intercepts_", "plane_classes_", "n_planes_", "n_steps_", "alpha_", "history_"],
+)
+def test_fitted_attributes_appear_with_fit(estimator, X, y, name):
+    assert not hasattr(estimator, name)
+    assert hasattr(estimator.fit(X, y), name)
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "assign", "plane_scores"])
+def test_methods_of_an_unfitted_estimator_say_that_it_is_not_fitted(estimator, X, method):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(estimator, method)(X)
+
+
+def test_the_same_seed_gives_the_same_bits(estimator, X, y):
+    model, other = estimator.fit(X, y), clone(estimator).fit(X, y)
+    assert lasting_state(model) == lasting_state(other)
+
+
+def test_fitting_again_forgets_the_first_fit(estimator, X, y):
+    fresh = clone(estimator).fit(X, y)
+    again = estimator.fit(X[::-1, :3], y[::-1] + 5).fit(X, y)
+    assert lasting_state(fresh) == lasting_state(again)
+
+
+def test_one_epoch_of_fit_equals_partial_fit_over_any_chunks(streaming, X, y):
+    whole = clone(streaming).set_params(max_iter=1, shuffle=False).fit(X, y)
+    for chunk in np.split(np.arange(y.size), [1, 2, 9, 30]):
+        streaming.partial_fit(X[chunk], y[chunk], classes=[0, 1, 2])
+    assert_same_scores(whole, streaming, X)
+    np.testing.assert_array_equal(whole.history_, streaming.history_)
+
+
+def test_history_rises_by_steps_and_balances_planes(estimator, X, y):
+    history = estimator.fit(X, y).history_
+    assert history.dtype.names == ("step", "planes", "created", "pruned", "error")
+    assert history.size > 0
+    assert (np.diff(history["step"]) > 0).all()
+    np.testing.assert_array_equal(history["created"] - history["pruned"], history["planes"])
+    assert ((history["error"] >= 0) & (history["error"] <= 1)).all()
+
+
+def test_a_mistake_is_a_row_whose_class_did_not_win_before_its_step(streaming, X, y):
+    streaming.set_params(average=False).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    n_mistakes = 1  # nothing has won yet
+    for i in range(1, y.size):
+        scores, is_own = streaming.plane_scores(X[i : i + 1])[0], streaming.plane_classes_ == y[i]
+        own, rival = (scores[group].max(initial=-np.inf) for group in (is_own, ~is_own))
+        n_mistakes += rival >= own
+        streaming.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert streaming._training.planes.counts[MISTAKES] == n_mistakes
+
+
+def test_planes_born_less_planes_pruned_are_the_planes_there(estimator, X, y):
+    model = estimator.fit(X, y)
+    counts = model._training.planes.counts
+    assert counts[CREATED] - counts[PRUNED] == model.n_planes_
+
+
+def test_every_visit_of_a_row_is_a_step(estimator, X, y):
+    model = estimator.fit(X, y)
+    assert model.n_steps_ == model.n_iter_ * y.size
+
+
+def test_works_at_the_end_of_a_pipeline(estimator, X, y):
+    alone = clone(estimator).fit(MaxAbsScaler().fit_transform(X), y)
+    piped = make_pipeline(MaxAbsScaler(), estimator).fit(X, y)
+    np.testing.assert_array_equal(piped.predict(X), alone.predict(MaxAbsScaler().fit_transform(X)))
+
+
+def test_works_in_cross_validation_and_grid_search(estimator, X, y):
+    assert np.isfinite(cross_val_score(estimator, X, y, cv=3)).all()
+    search = GridSearchCV(estimator, {"alpha": [1e-4, 1e-2]}, cv=3).fit(X, y)
+    assert search.best_params_["alpha"] in (1e-4, 1e-2)
+    assert search.best_estimator_.alpha_ == search.best_params_["alpha"]
+
+
+def test_set_params_reaches_the_next_fit(estimator, X, y):
+    model = estimator.set_params(max_iter=1, alpha=0.5).fit(X, y)
+    assert model.alpha_ == 0.5
+    assert model.n_steps_ == y.size
+
+
+def test_parameters_set_after_fit_leave_the_model_alone(estimator, X, y):
+    model = estimator.fit(X, y)
+    scores = model.plane_scores(X)
+    for name in ("fit_intercept", "average", "shuffle"):
+        model.set_params(**{name: not getattr(model, name)})
+    model.set_params(alpha=0.5)
+    np.testing.assert_array_equal(model.plane_scores(X), scores)
+
+
+def test_names_of_columns_are_kept_and_compared(estimator, X, y):
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = estimator.fit(frame, y)
+    assert model.feature_names_in_.tolist() == list("abcde")
+    np.testing.assert_array_equal(model.predict(frame), clone(estimator).fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("edcba")])
+
+
+def test_labels_may_be_a_series_of_text(estimator, X, y):
+    names = pd.Series(np.array(["ant", "bee", "cow"])[y])
+    model = estimator.fit(pd.DataFrame(X, columns=list("abcde")), names)
+    assert model.classes_.tolist() == ["ant", "bee", "cow"]
+    assert set(model.predict(pd.DataFrame(X, columns=list("abcde")))) <= {"ant", "bee", "cow"}
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_the_number_of_threads_changes_no_bit(estimator, X, y, n_jobs, monkeypatch):
+    monkeypatch.setattr("polyplane.model.record.ROWS_PER_BLOCK", 5)
+    model = estimator.set_params(n_jobs=1).fit(X, y)
+    threaded = clone(estimator).set_params(n_jobs=n_jobs).fit(X, y)
+    assert_same_scores(model, threaded, X)

@@ -1,0 +1,217 @@
+"""Rows and labels as users hand them in, sound and unsound."""
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+
+def test_storage_changes_no_bit_on_whole_numbers(estimator, X, y, storages):
+    expected = clone(estimator).fit(X, y)
+    planes, scores = expected.planes_, expected.decision_function(X)
+    for storage, rows in storages.items():
+        model = estimator.fit(rows, y)
+        np.testing.assert_array_equal(model.planes_, planes, storage)
+        np.testing.assert_array_equal(model.decision_function(rows), scores, storage)
+
+
+def test_a_model_scores_rows_of_any_storage_alike(estimator, X, y, storages):
+    model = estimator.fit(X, y)
+    scores, labels = model.plane_scores(X), model.predict(X)
+    for storage, rows in storages.items():
+        np.testing.assert_array_equal(model.plane_scores(rows), scores, storage)
+        np.testing.assert_array_equal(model.predict(rows), labels, storage)
+
+
+@pytest.mark.parametrize("convert", [np.float64, sp.csr_array], ids=["float64", "CSR"])
+def test_storage_changes_no_bit_on_fractions_either(estimator, X, y, convert):
+    X = X / np.float32(3)
+    expected = clone(estimator).fit(X, y)
+    model = estimator.fit(convert(X), y)
+    np.testing.assert_array_equal(model.plane_scores(convert(X)), expected.plane_scores(X))
+
+
+def test_input_is_left_as_it_was(estimator, y, storages):
+    estimator.set_params(max_iter=1)
+    before = joblib.hash([storages, y])
+    for rows in storages.values():
+        estimator.fit(rows, y).predict(rows)
+    assert joblib.hash([storages, y]) == before
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-10, 1e9])
+def test_extreme_scales_stay_finite(estimator, X, y, scale):
+    X = X.astype(np.float64) * scale
+    model = estimator.fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert np.isfinite(model.planes_).all()
+    assert np.isfinite(model.history_["error"]).all()
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+def test_values_that_would_overflow_are_refused_with_advice(estimator, X, y, convert):
+    with pytest.raises(ValueError, match=r"^Input X [^.]* as large as 3e\+13.*MaxAbsScaler\.$"):
+        estimator.fit(convert(X * 1e13), y)
+    model = estimator.fit(X, y)
+    with pytest.raises(ValueError, match=r"MaxAbsScaler\.$"):
+        model.predict(convert(X * 1e13))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
+def test_missing_and_infinite_values_are_refused(estimator, X, y, convert, bad):
+    unsound = X.copy()
+    unsound[7, 3] = bad
+    words = r"contains NaN.*\.$" if np.isnan(bad) else r"contains infinity.*\.$"
+    with pytest.raises(ValueError, match=words):
+        estimator.fit(convert(unsound), y)
+    model = estimator.fit(X, y)
+    with pytest.raises(ValueError, match=words):
+        model.predict(convert(unsound))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.ones((8, 5)),
+        np.zeros((8, 5)),
+        np.repeat([[1, 2, 0, 0, 3], [0, 1, 1, 0, 0]], 4, axis=0),
+        np.eye(8, 5),
+    ],
+    ids=["one row eight times", "zero rows", "two rows four times", "last rows zero"],
+)
+@pytest.mark.parametrize("y", [[0, 1] * 4, [0, 0, 0, 0, 1, 1, 1, 1]], ids=["mixed", "halves"])
+def test_duplicate_contradictory_and_empty_rows_are_learned(estimator, rows, y):
+    model = estimator.fit(rows, y)
+    assert np.isfinite(model.decision_function(rows)).all()
+    assert set(model.predict(rows)) <= {0, 1}
+
+
+def test_a_constant_column_does_no_harm(estimator, X, y):
+    X = np.column_stack([X, np.full(len(X), 7, np.float32)])
+    assert np.isfinite(estimator.fit(X, y).decision_function(X)).all()
+
+
+def test_a_single_column_and_two_rows_suffice(estimator):
+    model = estimator.fit([[1.0], [-1.0]], [0, 1])
+    assert model.predict([[1.0], [-1.0]]).tolist() == [0, 1]
+
+
+def test_one_row_is_one_class_and_refused_by_fit(estimator, X, y):
+    with pytest.raises(ValueError, match="class"):
+        estimator.fit(X[:1], y[:1])
+
+
+def test_one_class_is_refused_by_fit(estimator, X):
+    name = type(estimator).__name__
+    with pytest.raises(ValueError, match=rf"^{name} needs rows of at least 2 classes.*'same'.*\.$"):
+        estimator.fit(X, ["same"] * len(X))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([3, 4, 5]),
+        np.array([-7, 0, 70_000]),
+        np.array([1, 2, 200], np.uint8),
+        np.array([-1.0, 0.0, 1.0]),
+        np.array(["ant", "bee", "cow"]),
+        np.array(["ant", "bee", "cow"], object),
+    ],
+    ids=lambda labels: f"{labels[0]!r} of {labels.dtype}",
+)
+def test_labels_come_back_as_they_were_given(estimator, X, y, labels):
+    expected = clone(estimator).fit(X, y).predict(X)
+    model = estimator.fit(X, labels[y])
+    np.testing.assert_array_equal(model.classes_, labels)
+    np.testing.assert_array_equal(model.predict(X), labels[expected])
+    assert model.classes_.dtype == labels.dtype
+    assert model.predict(X).dtype == labels.dtype
+
+
+@pytest.mark.parametrize("labels", [np.array([False, True]), np.array([-1.0, 1.0])])
+def test_two_labels_come_back_as_they_were_given(estimator, X, y, labels):
+    y = np.minimum(y, 1)
+    expected = clone(estimator).fit(X, y)
+    model = estimator.fit(X, labels[y])
+    np.testing.assert_array_equal(model.predict(X), labels[expected.predict(X)])
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    assert model.predict(X).dtype == labels.dtype
+
+
+def test_fractions_as_labels_are_refused(estimator, X, y):
+    with pytest.raises(ValueError, match="Unknown label type"):
+        estimator.fit(X, y + 0.5)
+
+
+def test_missing_labels_are_refused(estimator, X, y):
+    labels = y.astype(np.float64)
+    labels[3] = np.nan
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        estimator.fit(X, labels)
+
+
+def with_nan(X):
+    unsound = X.copy()
+    unsound[7, 3] = np.nan
+    return unsound
+
+
+def widened(X):
+    return np.column_stack([X, X])
+
+
+# What is wrong with a call on a model fitted to X and y, and a word of the message.
+UNSOUND = {
+    "a missing value": (lambda X, y: dict(X=with_nan(X), y=y), "NaN"),
+    "a missing value in wider rows": (lambda X, y: dict(X=with_nan(widened(X)), y=y), "NaN"),
+    "values too large": (lambda X, y: dict(X=X * 1e13, y=y), "MaxAbsScaler"),
+    "a label too few": (lambda X, y: dict(X=X, y=y[1:]), "inconsistent numbers"),
+    "fractions as labels": (lambda X, y: dict(X=widened(X), y=y + 0.5), "Unknown label type"),
+    "no rows": (lambda X, y: dict(X=X[:0], y=y[:0]), "0 sample"),
+    "one dimension": (lambda X, y: dict(X=X[0], y=y), "2D"),
+    "negative weights": (
+        lambda X, y: dict(X=widened(X), y=y, sample_weight=-1.0 - y),
+        "Negative values",
+    ),
+}
+UNSOUND_FOR_FIT = {
+    **UNSOUND,
+    "one class": (lambda X, y: dict(X=X, y=y * 0), "class"),
+    "one class in narrower rows": (lambda X, y: dict(X=X[:, :3], y=y * 0), "class"),
+    "rows without labels for validation": (
+        lambda X, y: dict(X=widened(X), y=y, X_val=widened(X)),
+        "X_val and y_val go together",
+    ),
+}
+UNSOUND_FOR_PARTIAL_FIT = {
+    **UNSOUND,
+    "narrower rows": (lambda X, y: dict(X=X[:, :3], y=y), "features"),
+    "text after numbers": (lambda X, y: dict(X=widened(X), y=y.astype(str)), "y holds text"),
+}
+
+
+def assert_refused_without_harm(model, method, unsound, X, y):
+    arguments, words = unsound
+    before, scores = joblib.hash(vars(model)), model.decision_function(X)
+    with pytest.raises(ValueError, match=words):
+        getattr(model, method)(**arguments(X, y))
+    assert joblib.hash(vars(model)) == before
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+
+
+@pytest.mark.parametrize("unsound", UNSOUND_FOR_FIT.values(), ids=UNSOUND_FOR_FIT.keys())
+def test_a_refused_fit_leaves_the_model_as_it_was(estimator, X, y, unsound):
+    model = estimator.fit(X, y)
+    model.predict(X)
+    assert_refused_without_harm(model, "fit", unsound, X, y)
+
+
+@pytest.mark.parametrize(
+    "unsound", UNSOUND_FOR_PARTIAL_FIT.values(), ids=UNSOUND_FOR_PARTIAL_FIT.keys()
+)
+def test_a_refused_chunk_leaves_the_model_as_it_was(streaming, X, y, unsound):
+    model = streaming.partial_fit(X, y)
+    model.predict(X)
+    assert_refused_without_harm(model, "partial_fit", unsound, X, y)
