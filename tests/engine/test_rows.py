@@ -16,7 +16,6 @@ from polyplane.engine.rows import (
     length_of_row,
     open_row,
     page_of,
-    prefetch_row,
     score_planes,
     squared_norm,
     with_own_page,
@@ -28,8 +27,7 @@ from polyplane.engine.tiles import at
 def opened(rows, i, index, value):
     """Copy the opened row to `index` and `value`; return its length."""
     page = page_of(rows)
-    prefetch_row(page, i)
-    a, b = open_row(page, i)
+    a, b, _ = open_row(page, i, 0)
     for j in range(a, b):
         index[j - a] = at(page.index, j)
         value[j - a] = at(page.value, j)
@@ -41,8 +39,8 @@ def score(rows, i, planes):
     """Leave the scores of all planes in `planes.scores`; return the squared norm of the row."""
     page = page_of(rows)
     spans = spans_of(planes)
-    a, b = open_row(page, i)
-    score_planes(page, a, b, spans, tiles_used(spans))
+    a, b, ahead = open_row(page, i, 0)
+    score_planes(page, a, b, ahead, spans, tiles_used(spans))
     return squared_norm(page, a, b)
 
 
@@ -51,7 +49,7 @@ def add(rows, i, planes, plus, minus, factor):
     """Add a multiple of row i to one plane and take it from another."""
     page = page_of(rows)
     spans = spans_of(planes)
-    a, b = open_row(page, i)
+    a, b, _ahead = open_row(page, i, 0)
     add_to_pair(page, a, b, spans.sums, spans.stride, plus, minus, factor)
 
 

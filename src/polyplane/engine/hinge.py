@@ -35,7 +35,6 @@ from polyplane.engine.rows import (
     add_to_pair,
     open_row,
     page_of,
-    prefetch_row,
     score_planes,
     squared_norm,
 )
@@ -43,7 +42,7 @@ from polyplane.engine.tiles import at, put
 
 __all__ = ["UNASSIGNED", "HingeRule", "hinge_epoch", "reassign"]
 
-ROWS_AHEAD = 4  # rows asked for before they are needed; 1 to 8 are alike
+ROWS_AHEAD = 2  # rows between asking for one and needing it
 UNASSIGNED = -2  # a row that has not chosen its plane yet
 
 
@@ -106,11 +105,10 @@ def hinge_epoch(
         if is_full(planes):
             return t
         i = order[k]
-        prefetch_row(page, order[min(k + ROWS_AHEAD, last)])
         label = labels[i]
-        a, b = open_row(page, i)
+        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
         tiles = tiles_used(planes)
-        score_planes(page, a, b, planes, tiles)
+        score_planes(page, a, b, ahead, planes, tiles)
         best, rival_score = best_scores(planes.scores, planes.owner, tiles, label)
         if rival_score >= best:
             count_up(planes, MISTAKES)
@@ -152,8 +150,8 @@ def reassign(rows: Any, labels: Any, order: Any, state: Any, chosen_planes: Any)
         before = chosen_planes[i]
         if before >= 0 and at(planes.owner, before) == NO_PLANE:
             before = NO_PLANE
-        a, b = open_row(page, i)
-        score_planes(page, a, b, planes, tiles)
+        a, b, ahead = open_row(page, i, i)
+        score_planes(page, a, b, ahead, planes, tiles)
         best, _ = best_scores(planes.scores, planes.owner, tiles, label)
         own, _ = own_plane(planes, tiles, label, best, UNASSIGNED)
         if own == UNASSIGNED:

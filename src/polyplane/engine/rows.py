@@ -49,13 +49,10 @@ __all__ = [
     "length_of_row",
     "open_row",
     "page_of",
-    "prefetch_row",
     "score_planes",
     "squared_norm",
     "with_own_page",
 ]
-
-CACHE_LINE = 64  # bytes
 
 
 class DenseRows(NamedTuple):
@@ -87,7 +84,6 @@ class DensePage(NamedTuple):
     constant: Any
     matrix: Any
     width: Any
-    elements_per_line: Any
 
 
 class CsrPage(NamedTuple):
@@ -97,8 +93,6 @@ class CsrPage(NamedTuple):
     value: Any
     constant: Any
     starts: Any
-    columns_per_line: Any
-    values_per_line: Any
 
 
 def dense_rows(values: Any, constant: float) -> DenseRows:
@@ -132,26 +126,20 @@ def _dense_page(rows: Any) -> Any:
         rows.constant,
         span(rows.values),
         rows.values.shape[1],
-        CACHE_LINE // rows.values.itemsize,
     )
 
 
 def _csr_page(rows: Any) -> Any:
-    return CsrPage(
-        span(rows.columns),
-        span(rows.values),
-        rows.constant,
-        span(rows.starts),
-        CACHE_LINE // rows.columns.itemsize,
-        CACHE_LINE // rows.values.itemsize,
-    )
+    return CsrPage(span(rows.columns), span(rows.values), rows.constant, span(rows.starts))
 
 
-def _dense_open(page: Any, i: Any) -> Any:
+def _dense_open(page: Any, i: Any, later: Any) -> Any:
     base = i * page.width
+    ahead = (later - i) * page.width
     whole = page.width // LANES * LANES
     n = 0
     for f in range(0, whole, LANES):
+        prefetch(page.matrix, base + f + ahead)
         bits = nonzero_mask(page.matrix, base + f)
         if bits == full_mask:
             store(page.value, n, load(page.matrix, base + f))
@@ -170,30 +158,17 @@ def _dense_open(page: Any, i: Any) -> Any:
             put(page.index, n, np.int32(f))
             put(page.value, n, x)
             n += 1
-    return 0, n
+    return 0, n, 0
 
 
-def _csr_open(page: Any, i: Any) -> Any:
-    return np.int64(at(page.starts, i)), np.int64(at(page.starts, i + 1))
-
-
-def _dense_prefetch(page: Any, i: Any) -> Any:
-    for k in range(i * page.width, (i + 1) * page.width, page.elements_per_line):
-        prefetch(page.matrix, k)
-
-
-def _csr_prefetch(page: Any, i: Any) -> Any:
-    start, stop = np.int64(at(page.starts, i)), np.int64(at(page.starts, i + 1))
-    for k in range(start, stop, page.columns_per_line):
-        prefetch(page.index, k)
-    for k in range(start, stop, page.values_per_line):
-        prefetch(page.value, k)
+def _csr_open(page: Any, i: Any, later: Any) -> Any:
+    a, b = np.int64(at(page.starts, i)), np.int64(at(page.starts, i + 1))
+    return a, b, np.int64(at(page.starts, later)) - a
 
 
 _BODIES: dict[str, dict[type, Any]] = {
     "page_of": {DenseRows: _dense_page, CsrRows: _csr_page},
     "open_row": {DensePage: _dense_open, CsrPage: _csr_open},
-    "prefetch_row": {DensePage: _dense_prefetch, CsrPage: _csr_prefetch},
 }
 
 
@@ -202,14 +177,14 @@ def page_of(rows: Any) -> Any:
     return _BODIES["page_of"][type(rows)](rows)
 
 
-def open_row(page: Any, i: Any) -> Any:
-    """Bring row i to the page; it then is `page.index[a:b]` and `page.value[a:b]`: return a, b."""
-    return _BODIES["open_row"][type(page)](page, i)
+def open_row(page: Any, i: Any, later: Any) -> Any:
+    """Bring row i to the page: return a, b, ahead; it is `page.index[a:b]`, `page.value[a:b]`.
 
-
-def prefetch_row(page: Any, i: Any) -> Any:
-    """Ask for row i to be brought to the cache: visiting in random order waits for memory."""
-    return _BODIES["prefetch_row"][type(page)](page, i)
+    Row `later` is wanted soon. In random order that would mean waiting for memory, so it is asked
+    for along the way, a line at a time: dense rows here, CSR rows `ahead` of the scored elements.
+    Asked for all at once, the lines would keep those of the planes waiting.
+    """
+    return _BODIES["open_row"][type(page)](page, i, later)
 
 
 def _compiled_choice(word: Any) -> None:
@@ -224,7 +199,7 @@ def _compiled_choice(word: Any) -> None:
     overload(word, jit_options={"forceinline": True})(choose)
 
 
-for _word in (page_of, open_row, prefetch_row):
+for _word in (page_of, open_row):
     _compiled_choice(_word)
 
 
@@ -235,7 +210,7 @@ def value_at(page: Any, j: Any) -> Any:
 
 
 @inlined
-def _score_tile(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
+def _score_tile(page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any) -> Any:
     """Sixteen scores: four chains hide the latency of the sums, always in the same order."""
     sums, stride = planes.sums, planes.stride
     base = stride + o  # feature 0 is the constant
@@ -243,6 +218,8 @@ def _score_tile(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
     s1 = s2 = s3 = splat(np.float32(0))
     j = a
     while j + 4 <= b:
+        prefetch(page.index, j + ahead)
+        prefetch(page.value, j + ahead)
         s0 = fma(s0, value_at(page, j), load(sums, at(page.index, j) * stride + base))
         s1 = fma(s1, value_at(page, j + 1), load(sums, at(page.index, j + 1) * stride + base))
         s2 = fma(s2, value_at(page, j + 2), load(sums, at(page.index, j + 2) * stride + base))
@@ -255,7 +232,7 @@ def _score_tile(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
 
 
 @inlined
-def _score_two_tiles(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
+def _score_two_tiles(page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any) -> Any:
     """The same sums for two tiles at one reading of the row, about a tenth faster."""
     sums, stride = planes.sums, planes.stride
     base, p = stride + o, o + LANES
@@ -264,6 +241,8 @@ def _score_two_tiles(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
     s1 = s2 = s3 = r1 = r2 = r3 = splat(np.float32(0))
     j = a
     while j + 4 <= b:
+        prefetch(page.index, j + ahead)
+        prefetch(page.value, j + ahead)
         x, k = value_at(page, j), at(page.index, j) * stride + base
         s0, r0 = fma(s0, x, load(sums, k)), fma(r0, x, load(sums, k + LANES))
         x, k = value_at(page, j + 1), at(page.index, j + 1) * stride + base
@@ -282,14 +261,14 @@ def _score_two_tiles(page: Any, a: Any, b: Any, planes: Any, o: Any) -> Any:
 
 
 @inlined
-def score_planes(page: Any, a: Any, b: Any, planes: Any, n_tiles: Any) -> Any:
+def score_planes(page: Any, a: Any, b: Any, ahead: Any, planes: Any, n_tiles: Any) -> Any:
     """`planes.scores[k]` = plane k times the opened row, minus infinity where lane k is idle."""
     o, end = 0, n_tiles * LANES
     while o + LANES < end:
-        _score_two_tiles(page, a, b, planes, o)
+        _score_two_tiles(page, a, b, ahead, planes, o)
         o += 2 * LANES
     if o < end:
-        _score_tile(page, a, b, planes, o)
+        _score_tile(page, a, b, ahead, planes, o)
 
 
 @inlined
@@ -328,5 +307,5 @@ def squared_norm(page: Any, a: Any, b: Any) -> Any:
 def length_of_row(rows: Any, i: Any) -> Any:
     """Euclidean length of row i, with its constant."""
     page = page_of(rows)
-    a, b = open_row(page, i)
+    a, b, _ = open_row(page, i, i)
     return np.sqrt(squared_norm(page, a, b))

@@ -82,8 +82,8 @@ def best_planes(rows: Any, order: Any, scorer: Any, out: Any) -> None:
     planes = spans_of_scorer(scorer)
     tiles = count_tiles(scorer.n_planes)
     for k in range(order.size):
-        a, b = open_row(page, order[k])
-        score_planes(page, a, b, planes, tiles)
+        a, b, ahead = open_row(page, order[k], order[k])
+        score_planes(page, a, b, ahead, planes, tiles)
         out[k] = first_best_lane(planes, tiles, scorer.scale)
 
 
@@ -93,8 +93,8 @@ def plane_scores(rows: Any, order: Any, scorer: Any, out: Any) -> None:
     page = page_of(rows)
     planes = spans_of_scorer(scorer)
     for k in range(order.size):
-        a, b = open_row(page, order[k])
-        score_planes(page, a, b, planes, count_tiles(scorer.n_planes))
+        a, b, ahead = open_row(page, order[k], order[k])
+        score_planes(page, a, b, ahead, planes, count_tiles(scorer.n_planes))
         for j in range(scorer.n_planes):
             out[k, j] = scorer.scale * at(planes.scores, j)
 
@@ -109,8 +109,8 @@ def class_scores(rows: Any, order: Any, scorer: Any, out: Any) -> None:
     page = page_of(rows)
     planes = spans_of_scorer(scorer)
     for k in range(order.size):
-        a, b = open_row(page, order[k])
-        score_planes(page, a, b, planes, count_tiles(scorer.n_planes))
+        a, b, ahead = open_row(page, order[k], order[k])
+        score_planes(page, a, b, ahead, planes, count_tiles(scorer.n_planes))
         out[k, :] = -np.inf
         lowest = np.float32(0)
         for j in range(scorer.n_planes):
