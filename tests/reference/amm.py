@@ -91,7 +91,7 @@ def online(X, y, alpha, order, k, c, n_classes, grow_rivals=False, weights=None)
 
 
 def batch(X, y, alpha, order, k, c, n_classes, n_passes, grow_rivals=False):
-    """Alg. 1 with one epoch per sub-problem; the first pass is the scan that sets z.
+    """Alg. 1 with one epoch per sub-problem; the first pass is the scan, which then sets z(1).
 
     Returns the model, z and the number of passes made.
     """
@@ -104,11 +104,9 @@ def batch(X, y, alpha, order, k, c, n_classes, n_passes, grow_rivals=False):
             z[i] = step(model, X[i], y[i], alpha, n_classes, z[i], grow_rivals)
             if model.t % k == 0:
                 prune(model, alpha, c)
-        if n_done == 1:
-            continue  # z(1) is what the scan has set
         before = [number if number in model.W else ZERO_PLANE for number in z]
         z = assignments(model, X, y)  # Eq. 9
-        if z == before:
+        if z == before and n_done > 1:  # silence 5: the scan only sets z
             break
     return model, z, n_done
 

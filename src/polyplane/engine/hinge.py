@@ -71,7 +71,7 @@ def update(
 
 
 @inlined
-def own_plane(planes: Any, tiles: Any, label: Any, best: Any, chosen: Any) -> Any:
+def own_plane(planes: Any, label: Any, best: Any, chosen: Any) -> Any:
     """The plane that answers for its class and its score; NO_PLANE is the zero plane."""
     may_grow = at(planes.room_left, label) > 0
     if chosen >= 0 and at(planes.owner, chosen) != NO_PLANE:  # Eq. 8: z is fixed
@@ -113,7 +113,7 @@ def hinge_epoch(
         if rival_score >= best:
             count_up(planes, MISTAKES)
         chosen = chosen_planes[i] if chosen_planes.size else UNASSIGNED
-        own, own_score = own_plane(planes, tiles, label, best, chosen)
+        own, own_score = own_plane(planes, label, best, chosen)
         own_is_zero = own == NO_PLANE
         rival_is_zero = rival_score < 0 and rivals_may_grow(planes, label)
         if rival_is_zero:
@@ -153,7 +153,7 @@ def reassign(rows: Any, labels: Any, order: Any, state: Any, chosen_planes: Any)
         a, b, ahead = open_row(page, i, i)
         score_planes(page, a, b, ahead, planes, tiles)
         best, _ = best_scores(planes.scores, planes.owner, tiles, label)
-        own, _ = own_plane(planes, tiles, label, best, UNASSIGNED)
+        own, _ = own_plane(planes, label, best, UNASSIGNED)
         if own == UNASSIGNED:
             own = plane_of_own(planes.scores, planes.owner, tiles, label, best)
         n_changed += own != before

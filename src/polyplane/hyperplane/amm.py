@@ -11,7 +11,9 @@ Symbols     lambda = alpha, k = prune_interval, c = prune_budget; W = sums / (al
 Silences    (1) equal scores go to the oldest plane, the zero plane being the youngest;
             (2) the cumulative norm of pruned planes adds up squares;
             (3) a row whose plane was pruned falls back to the zero plane;
-            (4) planes and t run on from the scan into the passes of Alg. 1.
+            (4) planes and t run on from the scan into the passes of Alg. 1;
+            (5) the scan ends with a choice of z by the planes it has reached: choices made on
+            the way, by planes that hardly exist yet, led to three times the planes on a9a.
 Departures  (1) rows follow an order instead of independent draws;
             (2) a rival's zero plane wins its comparisons, but becomes a plane of its own only
             with grow_rivals=True, which is the paper's rule: at large alpha that rule makes
@@ -106,7 +108,7 @@ class AMMClassifier(HingeClassifier):
         self, training: Training, data: TrainingData, members: Array, chosen: Array
     ) -> bool:
         """Alg. 1: z is chosen anew after each pass; the end is reached when it stays."""
-        if self.mode == "online" or self.n_iter_ == 1:  # the scan has just set z
+        if self.mode == "online":
             return False
-        planes, rows, labels = training.planes, data.rows, data.labels
-        return bool(reassign(rows, labels, members, planes, chosen) == 0)
+        n_changed = reassign(data.rows, data.labels, members, training.planes, chosen)
+        return bool(n_changed == 0 and self.n_iter_ > 1)  # at first z is only set
