@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -52,16 +53,22 @@ def source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def make_cache_folder() -> Path:
-    """The folder for the present sources; those of long gone sources are removed."""
+def make_cache_folder() -> Path | None:
+    """The folder for the present sources; those of long gone sources are removed.
+
+    None where nothing can be written: then every process compiles for itself.
+    """
     folder = cache_root() / f"compiled-{source_hash()}"
-    with contextlib.suppress(OSError):  # an unwritable home only costs the cache
+    try:
         if not folder.exists():
             folder.mkdir(parents=True)
             expired = time.time() - DAYS_KEPT * 86_400
             for other in folder.parent.glob("compiled-*"):
                 if other.stat().st_mtime < expired:
                     shutil.rmtree(other, ignore_errors=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return None
     return folder
 
 
@@ -72,7 +79,7 @@ CACHE_FOLDER = make_cache_folder()
 def cache_folder_in_force() -> Iterator[None]:
     """Numba asks for the folder when a function is decorated; other packages keep theirs."""
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    numba.config.CACHE_DIR = str(CACHE_FOLDER or before)
     try:
         yield
     finally:
@@ -82,7 +89,9 @@ def cache_folder_in_force() -> Iterator[None]:
 def jit(function: Function) -> Function:
     """Compile `function` at its first call with new types, or load it from disk."""
     with cache_folder_in_force():
-        compiled: Function = njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled: Function = njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy")(
+            function
+        )
     return compiled
 
 

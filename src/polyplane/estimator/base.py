@@ -174,7 +174,7 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
         """Checked rows with codes and weights, and all labels known from now on."""
         if isinstance(X, list | tuple):
             X = np.asarray(X)
-        is_wider = goes_on and X.shape[-1:] > (self.n_features_in_,)
+        is_wider = goes_on and getattr(X, "shape", ())[-1:] > (self.n_features_in_,)
         constant = self._training.constant if goes_on else float(self.fit_intercept)
         rows, y = read_matrix_and_labels(self, X, y, not goes_on or is_wider, constant)
         known = self._training.labels if goes_on else None
