@@ -25,9 +25,9 @@ def sets():
     A, labels, _, _ = a9a()
     A.indices, A.indptr = A.indices.astype("i4"), A.indptr.astype("i4")  # SGD refuses int64
     return [
-        ("MNIST 2 vs rest", X, (y == 2).astype(int), 7),
-        ("MNIST ten classes", X, y, 5),
-        ("a9a", A, labels, 31),
+        ("MNIST 2 vs rest", X, (y == 2).astype(int), 15),
+        ("MNIST ten classes", X, y, 7),
+        ("a9a", A, labels, 61),
         ("made up, 20 dense columns", *dense_problem(), 11),
     ]
 

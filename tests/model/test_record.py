@@ -14,7 +14,7 @@ N_ROWS = 40
 
 @pytest.fixture
 def record(monkeypatch):
-    monkeypatch.setattr("polyplane.model.record.ROWS_PER_BLOCK", 4)
+    monkeypatch.setattr("polyplane.model.record.ROWS_WORTH_A_THREAD", 4)
     sums = np.arange(48, dtype=np.float32).reshape(3, 16)
     return PlaneRecord(sums, np.array([0, 0, 1], np.int32), 0.5, 2)
 

@@ -42,7 +42,7 @@ from polyplane.engine.tiles import at, put
 
 __all__ = ["UNASSIGNED", "HingeRule", "hinge_epoch", "reassign"]
 
-ROWS_AHEAD = 2  # rows between asking for one and needing it
+ROWS_AHEAD = 4  # rows between asking for one and needing it; 2 to 4 are alike when all is quiet
 UNASSIGNED = -2  # a row that has not chosen its plane yet
 
 

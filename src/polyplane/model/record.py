@@ -17,7 +17,7 @@ from polyplane.engine.tiles import LANES
 
 __all__ = ["PlaneRecord", "record_of"]
 
-ROWS_PER_BLOCK = 2_048  # enough to forget the cost of a call, few enough to share out evenly
+ROWS_WORTH_A_THREAD = 2_048
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,22 @@ class PlaneRecord:
         idle[self.n_planes :] = -np.inf
         owner = np.zeros(room, np.int32)
         owner[: self.n_planes] = self.owner
-        scratch = np.empty(room, np.float32)
+        scratch = aligned_zeros(1, room)[0]  # threads must not write to a shared cache line
         return Scorer(self.sums, idle, owner, scratch, self.n_planes, np.float32(self.scale))
 
     def _scored(
         self, loop: Callable[..., None], rows: Rows, order: Array, out: Array, n_jobs: int
     ) -> Array:
-        """Run `loop` over blocks of rows, one thread a job, each with scratch of its own."""
+        """Run `loop` over the rows, shared out among threads, each with scratch of its own."""
+        n_threads = max(1, min(n_jobs, order.size // ROWS_WORTH_A_THREAD))
+        bounds = np.linspace(0, order.size, n_threads + 1).astype(int)
 
-        def work(first: int) -> None:
-            scorer, page = self._scorer(), with_own_page(rows)
-            for start in range(first * ROWS_PER_BLOCK, order.size, n_threads * ROWS_PER_BLOCK):
-                block = slice(start, start + ROWS_PER_BLOCK)
-                loop(page, order[block], scorer, out[block])
+        def work(k: int) -> None:
+            part = slice(bounds[k], bounds[k + 1])
+            loop(with_own_page(rows), order[part], self._scorer(), out[part])
 
-        n_threads = max(1, min(n_jobs, -(-order.size // ROWS_PER_BLOCK)))
         if n_threads == 1:
-            loop(rows, order, self._scorer(), out)
+            work(0)
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 list(pool.map(work, range(n_threads)))
