@@ -1,5 +1,6 @@
 """`make demo`: a linear SVM and an AMM on scikit-learn's own digits, side by side."""
 
+import sys
 import time
 from typing import Any, NamedTuple
 
@@ -86,4 +87,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("Stopped. Nothing was written; run it again whenever you like.")

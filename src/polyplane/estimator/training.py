@@ -28,7 +28,7 @@ from polyplane.estimator.progress import Report
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.record import PlaneRecord, record_of
 
-__all__ = ["HISTORY", "NO_CHOICE", "Snapshot", "Training", "Walk", "visit"]
+__all__ = ["HISTORY", "NO_CHOICE", "Snapshot", "Training", "Walk", "next_multiple", "visit"]
 
 RECORD_EVERY = 10_000  # steps between points of the history, after powers of two up to there
 HISTORY = np.dtype(
@@ -115,10 +115,11 @@ class Walk(NamedTuple):
 def _next_record(step: int) -> int:
     """Next power of two below RECORD_EVERY, then its multiples."""
     power = 1 << step.bit_length()
-    return min(power, RECORD_EVERY) if step < RECORD_EVERY else _next_multiple(step, RECORD_EVERY)
+    return min(power, RECORD_EVERY) if step < RECORD_EVERY else next_multiple(step, RECORD_EVERY)
 
 
-def _next_multiple(step: int, interval: int) -> int:
+def next_multiple(step: int, interval: int) -> int:
+    """The first multiple of `interval` after `step`."""
     return (step // interval + 1) * interval
 
 

@@ -32,7 +32,7 @@ from polyplane.engine.hinge import UNASSIGNED, HingeRule, reassign
 from polyplane.engine.planes import Array, prune
 from polyplane.estimator.hinge import HingeClassifier
 from polyplane.estimator.parameters import at_least, either, is_flag, one_of, parameter, register
-from polyplane.estimator.training import NO_CHOICE, Training
+from polyplane.estimator.training import NO_CHOICE, Training, next_multiple
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AMMClassifier"]
@@ -87,7 +87,7 @@ class AMMClassifier(HingeClassifier):
         return HingeRule(training.alpha, self.grow_rivals)
 
     def _due(self, step: int) -> int:
-        return (step // self.prune_interval + 1) * self.prune_interval
+        return next_multiple(step, self.prune_interval)
 
     def _act(self, training: Training) -> None:
         prune(training.planes, self.prune_budget)
