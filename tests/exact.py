@@ -54,9 +54,15 @@ def _wide(matrix):
     return matrix
 
 
+def only_model(estimator):
+    """The model in training of a fitted estimator that is not several side by side."""
+    [model] = estimator._training.models
+    return model
+
+
 def sums_of(model):
     """Theta of a fitted estimator, planes by features, in order of birth; and their classes."""
-    planes = model._training.planes
+    planes = only_model(model).planes
     lanes = np.flatnonzero(planes.owner >= 0)
     n_columns = model.n_features_in_
     return planes.sums[1 : n_columns + 1, lanes].T.astype(np.float64), planes.owner[lanes]
@@ -64,7 +70,7 @@ def sums_of(model):
 
 def squared_norms_recomputed(model):
     """Kept by increments, and from the definition."""
-    planes = model._training.planes
+    planes = only_model(model).planes
     lanes = np.flatnonzero(planes.owner >= 0)
     fresh = np.square(planes.sums[:, lanes], dtype=np.float64).sum(axis=0)
     return planes.squared_norms[lanes], fresh

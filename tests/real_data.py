@@ -23,16 +23,33 @@ def _need(*paths):
             pytest.skip(words)
 
 
+N_FEATURES = {
+    "a9a": 123,
+    "ijcnn1": 22,
+    "w7a": 300,
+    "reuters-lasvm": 8_315,
+    "pendigits": 16,
+    "satimage": 36,
+    "optdigits": 64,
+    "shuttle": 9,
+}
+
+
 @functools.cache
-def a9a():
-    """X, y, X_test, y_test: 0/1 features as CSR float32, labels -1 and 1."""
-    parts = [ROOT / "a9a" / f"{part}.libsvm.xz" for part in ("train", "test")]
+def libsvm_set(name):
+    """X, y, X_test, y_test of a set of LIBSVM text, as CSR float32."""
+    parts = [ROOT / name / f"{part}.libsvm.xz" for part in ("train", "test")]
     _need(*parts)
     out = []
     for path in parts:
         with lzma.open(path) as file:
-            out += load_svmlight_file(file, n_features=123, dtype=np.float32)
+            out += load_svmlight_file(file, n_features=N_FEATURES[name], dtype=np.float32)
     return tuple(out)
+
+
+def a9a():
+    """0/1 features, labels -1 and 1."""
+    return libsvm_set("a9a")
 
 
 def _idx(path, offset):

@@ -14,8 +14,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AMMClassifier": "polyplane.hyperplane.amm",
+    "CPMClassifier": "polyplane.hyperplane.convex_polytope",
+    "GAMMClassifier": "polyplane.hyperplane.growing_amm",
     "MMClassifier": "polyplane.hyperplane.multi_hyperplane",
     "PegasosClassifier": "polyplane.hyperplane.pegasos",
+    "Poly2Classifier": "polyplane.hyperplane.poly2",
+    "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
 }
 __all__ = ["__version__", *_HOMES]
 

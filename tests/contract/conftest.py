@@ -6,7 +6,15 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import polyplane
-from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
+from polyplane import (
+    AMMClassifier,
+    CPMClassifier,
+    GAMMClassifier,
+    MMClassifier,
+    PegasosClassifier,
+    Poly2Classifier,
+    SAMMClassifier,
+)
 from polyplane.estimator.parameters import REGISTRY
 
 for name in polyplane.__all__:  # a name enters the registry when it is first used
@@ -20,7 +28,21 @@ EVERY = [
     AMMClassifier(prune_interval=7, prune_budget=3.0),
     AMMClassifier(max_planes=2),
     AMMClassifier(fit_intercept=False),
+    AMMClassifier(multi_class="ovo"),
+    AMMClassifier(multi_class="ovo", combine="vote"),
+    AMMClassifier(multi_class="ovr", n_estimators=3),
+    AMMClassifier(n_estimators=2),
+    MMClassifier(multi_class="ovo"),
     PegasosClassifier(average=False),
+    PegasosClassifier(multi_class="ovr"),
+    Poly2Classifier(gamma=0.5, coef0=2.0),
+    CPMClassifier(entropy=0.0),
+    CPMClassifier(max_steps=100),
+    CPMClassifier(sides="negative"),
+    CPMClassifier(sides="positive", n_planes=3, multi_class="ovr"),
+    GAMMClassifier(clone_probability=0.5, prune_interval=20, prune_budget=3.0),
+    SAMMClassifier(mu=0.01, l1=0.001),
+    SAMMClassifier(mu=0.0),
 ]
 STREAMING = [made for made in EVERY if hasattr(made, "partial_fit")]
 

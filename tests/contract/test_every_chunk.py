@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from polyplane import AMMClassifier
+from tests.definition import visits
 
 CORNERS = 9 * np.eye(5, dtype=np.float32)  # row k is far out in column k: any machine parts them
 
@@ -49,8 +50,8 @@ def test_one_class_so_far_is_what_is_predicted(streaming, X):
 
 def test_one_row_is_a_chunk(streaming, X, y):
     for i in range(10):
-        streaming.partial_fit(X[i : i + 1], y[i : i + 1])
-    assert streaming.n_steps_ == 10
+        streaming.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1, 2])
+    assert streaming.n_steps_ == visits(streaming, y[:10])
     assert np.isfinite(streaming.decision_function(X)).all()
 
 
@@ -70,7 +71,7 @@ def test_wider_rows_are_welcome(streaming, X, y, convert):
     wide = np.column_stack([X, X[::-1], X])
     streaming.partial_fit(convert(X), y).partial_fit(convert(wide), y)
     assert streaming.n_features_in_ == 15
-    assert streaming.planes_.shape == (streaming.n_planes_, 15)
+    assert streaming.planes_.shape == (streaming.n_planes_, streaming._count_features(15))
     assert streaming.planes_[:, 5:].any()
     assert np.isfinite(streaming.decision_function(convert(wide))).all()
 
@@ -120,7 +121,7 @@ def test_partial_fit_goes_on_from_fit(streaming, X, y):
     model = streaming.fit(X, y)
     n_steps = model.n_steps_
     model.partial_fit(X, y)
-    assert model.n_steps_ == n_steps + y.size
+    assert model.n_steps_ == n_steps + visits(model, y)
 
 
 def test_batch_training_offers_no_partial_fit(X, y):

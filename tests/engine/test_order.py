@@ -1,4 +1,4 @@
-"""The order of rows: a permutation, the same for the same seed, any of them possible."""
+"""Orders: permutations, any of them, reproducible; coins: one for each step, whatever the cuts."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyplane.engine.order import _swap_by, in_place, shuffle
+from polyplane.engine.order import BLOCK, _swap_by, coins_at, in_place, shuffle
 
 
 @given(n_rows=st.integers(0, 300), seed=st.integers(0, 2**32))
@@ -55,3 +55,29 @@ def test_shuffling_goes_on_from_the_order_at_hand():
 def test_rows_in_place_are_counted_in_int32():
     assert in_place(4).tolist() == [0, 1, 2, 3]
     assert in_place(4).dtype == np.int32
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    start=st.integers(0, 3 * BLOCK),
+    cuts=st.lists(st.integers(0, 2 * BLOCK), max_size=5),
+)
+@settings(deadline=None)
+def test_the_coin_of_a_step_depends_on_no_cut(seed, start, cuts):
+    whole = coins_at(seed, start, 2 * BLOCK)
+    bounds = [0, *sorted(cuts), 2 * BLOCK]
+    parts = [coins_at(seed, start + a, b - a) for a, b in itertools.pairwise(bounds)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_coins_are_uniform_and_differ_by_seed_and_step():
+    coins = coins_at(0, 0, 10 * BLOCK)
+    assert coins.dtype == np.float32
+    assert coins.min() >= 0
+    assert coins.max() < 1
+    counts = np.histogram(coins, 64, (0, 1))[0]
+    assert np.abs(counts - 640).max() < 6 * np.sqrt(640)
+    assert np.unique(coins.reshape(10, BLOCK)[:, :8]).size == 80
+    assert np.count_nonzero(coins == coins_at(1, 0, 10 * BLOCK)) < 10
+    generator = np.random.default_rng(0)  # what else is drawn with the seed
+    assert np.count_nonzero(coins[:BLOCK] == generator.random(BLOCK, np.float32)) < 10

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from polyplane.engine.jit import jit
 from polyplane.engine.planes import (
+    CLONED,
     CREATED,
     GROWING,
     LANES_USED,
@@ -14,9 +15,12 @@ from polyplane.engine.planes import (
     NO_PLANE,
     PRUNED,
     aligned_zeros,
+    clone_plane,
     copied,
+    drop_dormant,
     growing_rival,
     has_idle_tile,
+    inverse_length,
     is_full,
     live_lanes,
     mean_sums,
@@ -43,6 +47,12 @@ def fill(planes, label):
 
 
 @jit
+def clone(planes, plane):
+    """Clone one plane; return the lane of the clone."""
+    return clone_plane(spans_of(planes), plane)
+
+
+@jit
 def rivals_of(planes, label):
     """Whether another class may grow, and the lowest such class."""
     spans = spans_of(planes)
@@ -57,6 +67,7 @@ def planes_of(norms, keeps_average=True):
     planes = with_classes(zero_planes(4, keeps_average), 3, 10)
     planes = with_planes(planes, labels, np.arange(5 * n, dtype=np.float32).reshape(n, 5))
     planes.squared_norms[:n] = norms
+    planes.inverse_lengths[:n] = [inverse_length(float(norm)) for norm in norms]
     planes.timed_sums[:, :n] = -planes.sums[: len(planes.timed_sums), :n]
     return planes
 
@@ -64,6 +75,9 @@ def planes_of(norms, keeps_average=True):
 def content(planes):
     """Every plane, oldest first: class, squared norm, sums and timed sums of four columns."""
     assert np.array_equal(np.flatnonzero(planes.idle == 0), live_lanes(planes))
+    assert np.array_equal(np.flatnonzero(planes.inverse_lengths), live_lanes(planes))
+    for lane in live_lanes(planes):
+        assert planes.inverse_lengths[lane] == inverse_length(planes.squared_norms[lane])
     return [
         (
             int(planes.owner[lane]),
@@ -103,15 +117,26 @@ def test_pruning_drops_the_smallest_while_their_squares_are_in_budget(norms, bud
 
 @given(norms=whole_norms, budget=budgets)
 @settings(deadline=None)
-def test_pruning_balances_its_books(norms, budget):
+def test_dormant_planes_are_those_no_longer_than_the_threshold(norms, budget):
     planes = planes_of(norms)
-    prune(planes, budget)
+    threshold = budget / 4
+    drop_dormant(planes, threshold)
+    assert live_lanes(planes).tolist() == [k for k, n in enumerate(norms) if n > threshold**2]
+
+
+@pytest.mark.parametrize("drops", [prune, drop_dormant])
+@given(norms=whole_norms, budget=budgets)
+@settings(deadline=None)
+def test_dropping_planes_balances_the_books(drops, norms, budget):
+    planes = planes_of(norms)
+    drops(planes, budget / 2)
     kept = live_lanes(planes)
     assert planes.counts[CREATED] - planes.counts[PRUNED] == kept.size
     assert planes.counts[LANES_USED] == len(norms)
     gone = np.setdiff1d(np.arange(len(norms)), kept)
     np.testing.assert_array_equal(planes.room_left, 10 + np.bincount(gone % 3, minlength=3))
     assert np.isneginf(planes.idle[gone]).all()
+    assert not planes.inverse_lengths[gone].any()
 
 
 def test_budget_0_drops_only_planes_of_zeros():
@@ -120,10 +145,11 @@ def test_budget_0_drops_only_planes_of_zeros():
     assert live_lanes(planes).tolist() == [1, 3, 4]
 
 
-def test_pruning_reopens_a_class_that_was_full():
+@pytest.mark.parametrize("drops", [prune, drop_dormant])
+def test_dropping_a_plane_reopens_a_class_that_was_full(drops):
     planes = planes_of([1, 9, 9])
     planes.room_left[0], planes.counts[GROWING] = 0, 2
-    prune(planes, 1.0)
+    drops(planes, 1.0)
     assert planes.room_left[0] == 1
     assert planes.counts[GROWING] == 3
 
@@ -251,6 +277,24 @@ def test_a_new_plane_is_zero_and_the_youngest_of_its_class():
     assert len(after) == 16 - MOST_BIRTHS + 1
     assert {(label, *sums) for label, _, sums, _ in after[3:]} == {(2, 0, 0, 0, 0, 0)}
     assert planes.counts[CREATED] == len(after)
+
+
+@pytest.mark.parametrize("keeps_average", [False, True])
+def test_a_clone_is_the_youngest_plane_and_equals_its_original(keeps_average):
+    planes = planes_of([1, 2, 3], keeps_average)
+    planes.scores[:3] = [4, 5, 6]
+    before = content(planes)
+    assert clone(planes, 1) == 3
+    assert content(planes) == [*before, before[1]]
+    assert planes.scores[:4].tolist() == [4, 5, 6, 5]
+    assert planes.counts[[LANES_USED, CREATED, CLONED]].tolist() == [4, 4, 1]
+    assert planes.room_left.tolist() == [10, 9, 10]
+
+
+def test_a_plane_of_zeros_has_a_finite_inverse_length():
+    assert np.isfinite(inverse_length(0.0))
+    assert inverse_length(-1e-9) == inverse_length(0.0)  # squared norms kept by increments drift
+    assert inverse_length(16.0) == 0.25
 
 
 def test_a_class_that_used_up_its_room_no_longer_grows():

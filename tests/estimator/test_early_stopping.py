@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
+from polyplane import (
+    AMMClassifier,
+    CPMClassifier,
+    GAMMClassifier,
+    MMClassifier,
+    PegasosClassifier,
+    SAMMClassifier,
+)
+from tests.definition import visits
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 4, (40, 5)).astype(np.float32)
@@ -12,7 +20,15 @@ Y = np.arange(40) % 3
 EASY = X.copy()
 EASY[np.arange(40), Y] += 20  # class k is far out in column k
 X_VAL, Y_VAL = X[:12] + 1, Y[:12]
-ONLINE = [PegasosClassifier(), MMClassifier(), AMMClassifier()]
+ONLINE = [
+    PegasosClassifier(),
+    MMClassifier(),
+    AMMClassifier(),
+    AMMClassifier(multi_class="ovr", n_estimators=2),
+    CPMClassifier(n_planes=3),
+    GAMMClassifier(clone_probability=0.5),
+    SAMMClassifier(mu=0.01),
+]
 
 
 @pytest.fixture(params=[*ONLINE, AMMClassifier(mode="batch")], ids=repr)
@@ -56,7 +72,7 @@ def test_the_best_model_met_is_kept(online, monkeypatch):
     scripted(monkeypatch, online, [0.5, 0.2, 0.3, 0.2, 0.4, 0.0])
     model = online.set_params(max_iter=20).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
     assert model.n_iter_ == 5  # three passes without a better error
-    assert model.n_steps_ == 2 * len(X)
+    assert model.n_steps_ == 2 * visits(model, Y)
     np.testing.assert_array_equal(model.planes_, best.planes_)
     np.testing.assert_array_equal(model.history_, best.history_)
 
@@ -65,7 +81,7 @@ def test_the_best_model_is_kept_when_passes_run_out(online, monkeypatch):
     scripted(monkeypatch, online, [0.1, 0.2, 0.2])
     model = online.set_params(max_iter=3).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
     assert model.n_iter_ == 3
-    assert model.n_steps_ == len(X)
+    assert model.n_steps_ == visits(model, Y)
 
 
 def test_the_best_model_goes_on_like_any_other(online, monkeypatch):
@@ -93,7 +109,7 @@ def test_rows_given_for_validation_are_the_ones_watched(estimator, monkeypatch):
     np.testing.assert_array_equal(rows, X_VAL)
     np.testing.assert_array_equal(labels, Y_VAL)
     assert error == np.mean(model.predict(X_VAL) != Y_VAL)
-    assert model.n_steps_ == len(X)
+    assert model.n_steps_ == visits(model, Y)
 
 
 def test_otherwise_a_share_of_each_class_is_held_out(estimator, monkeypatch):
@@ -101,7 +117,7 @@ def test_otherwise_a_share_of_each_class_is_held_out(estimator, monkeypatch):
     model = estimator.set_params(max_iter=1, validation_fraction=0.3).fit(X, Y)
     [(_, labels, _)] = seen
     assert np.bincount(labels).tolist() == [4, 4, 4]
-    assert model.n_steps_ == len(X) - 12
+    assert model.n_steps_ == visits(model, Y) - visits(model, labels)
 
 
 def test_rows_of_weight_0_are_not_held_out(estimator, monkeypatch):
@@ -161,4 +177,4 @@ def test_a_label_of_validation_keeps_its_meaning_when_labels_came_in_disorder(mo
 
 
 def test_chunks_are_visited_whole(online):
-    assert online.partial_fit(X, Y).n_steps_ == len(X)
+    assert online.partial_fit(X, Y).n_steps_ == visits(online, Y)

@@ -2,6 +2,8 @@
 
 import contextlib
 import itertools
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -22,7 +24,9 @@ from polyplane.engine.planes import (
     zero_planes,
 )
 from polyplane.estimator.base import ALPHAS
-from polyplane.estimator.training import NO_CHOICE, Training, Walk, visit
+from polyplane.estimator.training import NO_CHOICE, Model, Walk, for_each, visit
+from polyplane.model.decomposition import Problem
+from tests.exact import only_model
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 4, (40, 5)).astype(np.float32)
@@ -35,14 +39,13 @@ def estimator(request):
     return clone(request.param).set_params(random_state=0)
 
 
-def new_training(n_planes=0):
+def new_model(n_planes=0):
     """A model in training with so many planes of one class."""
     planes = with_classes(zero_planes(2, keeps_average=False), 1, 100)
     if n_planes:
         starts = np.arange(3 * n_planes, dtype=np.float32).reshape(n_planes, 3)
         planes = with_planes(planes, np.zeros(n_planes), starts)
-    generator = np.random.default_rng(0)
-    return Training(planes, 1.0, 0.0, 0, generator, labels=np.array([0]), n_columns=2)
+    return Model(Problem(), 0, planes, alpha=1.0, constant=0.0, seed=0, n_features=2)
 
 
 def silent(n_rows, n_planes, error):
@@ -56,19 +59,19 @@ def walk_along(cuts, n_rows, interval):
     """Walk over rows in parts cut at `cuts`: rows in the order met, steps of acts, notes."""
     met, acts = [], []
 
-    def steps(training, data, order, chosen):
+    def steps(model, data, order, chosen):
         met.extend(order.tolist())
-        training.planes.counts[MISTAKES] += (order % 3 == 0).sum()
-        return training.n_steps + order.size
+        model.planes.counts[MISTAKES] += (order % 3 == 0).sum()
+        return model.n_steps + order.size
 
     def due(step):
         return (step // interval + 1) * interval
 
-    training = new_training()
-    walk = Walk(steps, due, lambda training: acts.append(training.n_steps))
+    model = new_model()
+    walk = Walk(steps, due, lambda model: acts.append(model.n_steps))
     for part in np.split(np.arange(n_rows), cuts):
-        visit(training, None, part, NO_CHOICE, walk, silent)
-    return met, acts, training.history
+        visit(model, None, part, NO_CHOICE, walk, silent)
+    return met, acts, model.history
 
 
 @given(st.integers(1, 200), st.integers(1, 30), st.lists(st.integers(0, 200)).map(sorted))
@@ -94,62 +97,76 @@ def test_the_error_noted_is_that_of_the_steps_since_the_note_before():
 def test_a_full_loop_is_given_room_and_called_again_with_the_rest():
     met = []
 
-    def fills_up_at_the_second_row(training, data, order, chosen):
-        visited = order[:2] if training.planes.owner.size == 16 else order
+    def fills_up_at_the_second_row(model, data, order, chosen):
+        visited = order[:2] if model.planes.owner.size == 16 else order
         met.append(visited.tolist())
-        training.planes.owner[14] = 0  # a plane is born
-        training.planes.counts[[LANES_USED, CREATED]] = 15
-        return training.n_steps + visited.size
+        model.planes.owner[14] = 0  # a plane is born
+        model.planes.counts[[LANES_USED, CREATED]] = 15
+        return model.n_steps + visited.size
 
-    training = new_training(n_planes=14)
-    training.n_steps = 20
-    walk = Walk(fills_up_at_the_second_row, lambda step: 100, lambda training: None)
-    visit(training, None, np.arange(5), NO_CHOICE, walk, silent)
+    model = new_model(n_planes=14)
+    model.n_steps = 20
+    walk = Walk(fills_up_at_the_second_row, lambda step: 100, lambda model: None)
+    visit(model, None, np.arange(5), NO_CHOICE, walk, silent)
     assert met == [[0, 1], [2, 3, 4]]
-    assert training.planes.owner.size == 32
-    assert live_lanes(training.planes).size == 15
+    assert model.planes.owner.size == 32
+    assert live_lanes(model.planes).size == 15
 
 
 def test_rows_follow_their_plane_when_room_is_made():
-    training = new_training(n_planes=14)
-    before = training.planes.sums.copy()
-    training.planes.owner[[0, 3]] = NO_PLANE  # two planes are pruned
-    training.planes.counts[PRUNED] = 2
+    model = new_model(n_planes=14)
+    before = model.planes.sums.copy()
+    model.planes.owner[[0, 3]] = NO_PLANE  # two planes are pruned
+    model.planes.counts[PRUNED] = 2
     chosen = np.array([-2, -1, 0, 1, 3, 4, 13], np.int32)
     stops = iter([2, 3])
 
-    def steps(training, data, order, chosen):
-        return training.n_steps + next(stops)
+    def steps(model, data, order, chosen):
+        return model.n_steps + next(stops)
 
-    training.n_steps = 20
-    walk = Walk(steps, lambda step: 100, lambda training: None)
-    visit(training, None, np.arange(5), chosen, walk, silent)
+    model.n_steps = 20
+    walk = Walk(steps, lambda step: 100, lambda model: None)
+    visit(model, None, np.arange(5), chosen, walk, silent)
     assert chosen.tolist() == [-2, -1, -1, 0, -1, 2, 11]
-    np.testing.assert_array_equal(training.planes.sums[:, 11], before[:, 13])
+    np.testing.assert_array_equal(model.planes.sums[:, 11], before[:, 13])
 
 
 def test_the_report_is_told_rows_planes_and_error_of_each_part():
     told = []
 
-    def steps(training, data, order, chosen):
-        training.planes.counts[MISTAKES] += 1
-        return training.n_steps + order.size
+    def steps(model, data, order, chosen):
+        model.planes.counts[MISTAKES] += 1
+        return model.n_steps + order.size
 
-    training = new_training(n_planes=3)
-    walk = Walk(steps, lambda step: 100, lambda training: None)
-    visit(training, None, np.arange(6), NO_CHOICE, walk, lambda *told_now: told.append(told_now))
+    model = new_model(n_planes=3)
+    walk = Walk(steps, lambda step: 100, lambda model: None)
+    visit(model, None, np.arange(6), NO_CHOICE, walk, lambda *told_now: told.append(told_now))
     assert told == [(1, 3, 1), (1, 3, 1), (2, 3, 1 / 2), (2, 3, 1 / 2)]
 
 
 def test_returning_to_a_snapshot_undoes_all_since():
-    model = AMMClassifier(random_state=0, max_iter=1).fit(X, Y)
-    training, scores = model._training, model.plane_scores(X)
-    snapshot, history = training.snapshot(), list(training.history)
-    model.partial_fit(X, Y).partial_fit(X[:, :], Y)
-    training.return_to(snapshot)
-    assert training.history == history
-    assert model.n_steps_ == 40
-    np.testing.assert_array_equal(model.plane_scores(X), scores)
+    estimator = AMMClassifier(random_state=0, max_iter=1).fit(X, Y)
+    model, scores = only_model(estimator), estimator.plane_scores(X)
+    snapshot, history = model.snapshot(), list(model.history)
+    estimator.partial_fit(X, Y).partial_fit(X[:, :], Y)
+    model.return_to(snapshot)
+    estimator._training.forget_results()
+    assert model.history == history
+    assert estimator.n_steps_ == 40
+    np.testing.assert_array_equal(estimator.plane_scores(X), scores)
+
+
+@pytest.mark.parametrize("kind", ["joint", "ovr"])
+def test_every_pass_has_an_order_of_its_own(kind, monkeypatch):
+    orders = []
+    monkeypatch.setattr(
+        "polyplane.estimator.base.visit", lambda model, data, order, *_: orders.append(order)
+    )
+    PegasosClassifier(max_iter=3, multi_class=kind, random_state=0).fit(X, Y)
+    passes = [np.array(orders[k]) for k in range(0, len(orders), len(orders) // 3)]
+    for order in passes:
+        assert sorted(order) == list(range(len(X)))
+    assert all((one != other).any() for one, other in itertools.combinations(passes, 2))
 
 
 # ---- going on --------------------------------------------------------------------------------
@@ -202,7 +219,7 @@ def test_automatic_alpha_has_the_lowest_error_on_held_out_rows(estimator, monkey
     true_error = type(estimator)._error
 
     def error(self, training, data, order):
-        seen.append((training.alpha, true_error(self, training, data, order), order.size))
+        seen.append((training.models[0].alpha, true_error(self, training, data, order), order.size))
         return seen[-1][1]
 
     monkeypatch.setattr(type(estimator), "_error", error)
@@ -230,6 +247,56 @@ def test_chunks_after_fit_keep_the_alpha_that_was_found():
     model = PegasosClassifier(alpha="auto", random_state=0).fit(X, Y)
     found = model.alpha_
     assert model.partial_fit(X, Y).alpha_ == found
+
+
+def test_an_alpha_given_after_the_search_is_the_one_in_use():
+    model = PegasosClassifier(alpha="auto", random_state=0).fit(X, Y)
+    assert model.set_params(alpha=0.5).partial_fit(X, Y).alpha_ == 0.5
+    assert model.set_params(alpha="auto").partial_fit(X, Y).alpha_ in ALPHAS
+
+
+def test_a_search_that_never_was_is_refused_chunk_by_chunk():
+    model = PegasosClassifier(random_state=0).fit(X, Y).set_params(alpha="auto")
+    with pytest.raises(ValueError, match=r'^alpha="auto" needs fit: .*\.$'):
+        model.partial_fit(X, Y)
+
+
+# ---- threads ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_all_work_is_done_once_and_reported(n_threads):
+    done, told = [], []
+
+    def work(k, report):
+        report(k, 0, 0.0)
+        done.append(k)
+
+    for_each(work, 4, n_threads, lambda *told_now: told.append(told_now))
+    assert sorted(done) == [0, 1, 2, 3]
+    assert sorted(told) == [(k, 0, 0.0) for k in range(4)]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_error_in_one_thread_ends_the_other_at_its_next_report(failing, error):
+    is_running, finished = threading.Event(), []
+
+    def work(k, report):
+        if k == failing:
+            is_running.wait(60)
+            raise error
+        for _ in range(2_000):  # ten seconds, unless it is ended
+            report(1, 1, 0.0)
+            is_running.set()
+            time.sleep(0.005)
+        finished.append(k)
+
+    n_threads = threading.active_count()
+    with pytest.raises(error):
+        for_each(work, 2, 2, silent)
+    assert finished == []
+    assert threading.active_count() == n_threads
 
 
 # ---- interruption and progress ---------------------------------------------------------------

@@ -11,9 +11,11 @@ from polyplane import AMMClassifier
 from polyplane.engine.hinge import HingeRule, hinge_epoch
 from polyplane.engine.planes import CREATED, MISTAKES, PRUNED, prune, with_classes, zero_planes
 from polyplane.engine.rows import dense_rows
+from polyplane.engine.targets import Targets
 from tests.exact import (
     ALPHAS,
     as_fractions,
+    only_model,
     problems,
     random_problem,
     squared_norms_recomputed,
@@ -25,22 +27,15 @@ from tests.reference import amm
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 
 
-def predictions(reference, X):
-    """Class of the best plane; of equal scores the lowest class."""
-    numbers = sorted(reference.W, key=lambda j: (reference.owner[j], j))
-    scores = [[reference.W[j] @ x for j in numbers] for x in X]
-    return [reference.owner[numbers[max(range(len(s)), key=lambda k: (s[k], -k))]] for s in scores]
-
-
 def assert_same(model, reference, X, exact, alpha):
     expected = amm.sums(reference, alpha)
     found, owner = sums_of(model)
-    counts = model._training.planes.counts
+    counts = only_model(model).planes.counts
     assert owner.tolist() == [reference.owner[j] for j in expected]
     assert found.tolist() == [[float(v) for v in plane] for plane in expected.values()]
     assert counts[[CREATED, PRUNED]].tolist() == [reference.created, reference.pruned]
     if expected:
-        assert model.predict(X).tolist() == predictions(reference, exact)
+        assert model.predict(X).tolist() == amm.predictions(reference, exact)
 
 
 @settings(deadline=None, max_examples=120)
@@ -56,7 +51,7 @@ def test_equals_the_paper_transcribed(problem, alpha, n_epochs, interval, grow_r
     order = np.tile(np.arange(len(y)), n_epochs)
     reference = amm.online(exact, y, exact_alpha, order, interval, 3, y.max() + 1, grow_rivals)
     assert_same(model, reference, X, exact, exact_alpha)
-    assert model._training.planes.counts[MISTAKES] == reference.mistakes
+    assert only_model(model).planes.counts[MISTAKES] == reference.mistakes
 
 
 @settings(deadline=None, max_examples=80)
@@ -89,7 +84,7 @@ def test_equals_the_paper_on_longer_runs(alpha):
     assert owner.tolist() == list(reference.owner.values())
     expected = np.array(list(amm.sums(reference, alpha).values()))
     np.testing.assert_allclose(found, expected, atol=1e-3)
-    assert model.predict(X).tolist() == predictions(reference, X)
+    assert model.predict(X).tolist() == amm.predictions(reference, X)
 
 
 def test_all_storages_give_the_same_bits():
@@ -132,7 +127,7 @@ def test_norms_and_counts_kept_by_increments_equal_their_definition(problem, int
     model = AMMClassifier(max_iter=3, prune_interval=interval, prune_budget=4).fit(X, y)
     kept, fresh = squared_norms_recomputed(model)
     np.testing.assert_array_equal(kept, fresh)
-    planes = model._training.planes
+    planes = only_model(model).planes
     assert planes.counts[CREATED] - planes.counts[PRUNED] == model.n_planes_
 
 
@@ -190,18 +185,19 @@ def test_theorem_3_bounds_the_regret_with_pruning(seed):
     X /= np.linalg.norm(X, axis=1).max()  # |x| <= 1
     alpha, k, c = 0.05, 10, 1.0
     rows = dense_rows(X, 0.0)
-    labels, nothing = y.astype(np.int32), np.empty(0, np.float32)
+    nothing = np.empty(0, np.float32)
+    targets = Targets(y.astype(np.int32), np.arange(2, dtype=np.int32), nothing)
     state = with_classes(zero_planes(4, False), 2, 10**9)
     z = np.full(60, -2, np.int32)
     one = np.arange(60, dtype=np.int32)
     rule = HingeRule(alpha, False)
-    t = hinge_epoch(rows, labels, nothing, one, state, rule, z, 0)  # the scan that sets z
+    t = hinge_epoch(rows, targets, one, state, rule, nothing, z, 0)  # the scan that sets z
     fresh = state._replace(sums=np.zeros_like(state.sums), squared_norms=np.zeros(16))
     losses, planes = [], []
     for t in range(60):
         planes.append((fresh.sums[1:].T / (alpha * max(t, 1)), fresh.owner.copy()))
         losses.append(convex_loss(*planes[-1], X[t], y[t], z[t], alpha))
-        hinge_epoch(rows, labels, nothing, one[t : t + 1], fresh, rule, z, t)
+        hinge_epoch(rows, targets, one[t : t + 1], fresh, rule, nothing, z, t)
         if (t + 1) % k == 0:
             prune(fresh, c)
     bound = (8 + c) * (np.log(60) + 1) / (alpha * 60) + 2 * (4 + c) * c / (k * alpha)

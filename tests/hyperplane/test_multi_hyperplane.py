@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
-from tests.exact import random_problem, squared_norms_recomputed, storages, sums_of
+from tests.exact import only_model, random_problem, squared_norms_recomputed, storages, sums_of
 from tests.reference.multi_hyperplane import multi_hyperplane
 
 
-def start_of(model):
+def start_of(machine):
     """Theta before the first step, by the seed that the model drew."""
-    training = model._training
-    planes = [model._start(training, label) for label in range(len(model.classes_))]
+    planes = [machine._start(only_model(machine), label) for label in range(machine.classes_.size)]
     return np.concatenate(planes).astype(np.float64)
 
 
@@ -67,10 +66,10 @@ def adaptive_start(machine, X, y):
     """What MM starts from: the same planes, and no room left."""
     fresh = MMClassifier(**machine.get_params())
     fresh.set_params(max_iter=1)
-    fresh._steps = lambda training, data, order, chosen: training.n_steps + order.size
-    fresh.fit(X, y)
-    fresh._training.n_steps = 0
-    fresh._training.history.clear()
+    fresh._steps = lambda model, data, order, chosen: model.n_steps + order.size
+    model = only_model(fresh.fit(X, y))
+    model.n_steps = 0
+    model.history.clear()
     return fresh._training
 
 

@@ -125,3 +125,10 @@ def assignments(model, X, y):
 def sums(model, alpha):
     """lambda t W: by number, the signed sums of rows."""
     return {j: model.t * alpha * w for j, w in model.W.items()}
+
+
+def predictions(model, X):
+    """Class of the best plane; of equal scores the lowest class."""
+    numbers = sorted(model.W, key=lambda j: (model.owner[j], j))
+    scores = [[model.W[j] @ x for j in numbers] for x in X]
+    return [model.owner[numbers[max(range(len(s)), key=lambda k: (s[k], -k))]] for s in scores]

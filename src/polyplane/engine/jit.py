@@ -2,6 +2,7 @@
 
 `jit` makes a function that Python calls: it releases the GIL and its machine code is cached on
 disk. `inlined` makes a word used inside such functions: it becomes part of its caller.
+`chosen_by_type` gives a word several bodies.
 Numba's own cache notices an edit only in the file of the function itself, so ours lives in a
 folder named by a hash of every source file of the package.
 """
@@ -15,14 +16,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba import njit
+from numba import njit, types
 from numba.core import event
+from numba.extending import overload
 
-__all__ = ["inlined", "jit", "jit_is_disabled"]
+__all__ = ["chosen_by_type", "inlined", "jit", "jit_is_disabled"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent.parent
@@ -101,6 +104,21 @@ def inlined(function: Function) -> Function:
         forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy"
     )(function)
     return compiled
+
+
+def chosen_by_type(word: Any, bodies: dict[type, Any]) -> None:
+    """Let compiled code choose the body of `word` by the tuple type of the first argument.
+
+    Functions passed as arguments are not cached on disk; types are. `word` itself is what runs
+    under NUMBA_DISABLE_JIT=1.
+    """
+
+    def choose(first: Any, *_: Any) -> Any:
+        is_known = isinstance(first, types.BaseNamedTuple)
+        return bodies.get(first.instance_class) if is_known else None
+
+    choose.__signature__ = signature(next(iter(bodies.values())))  # type: ignore[attr-defined]
+    overload(word, jit_options={"forceinline": True})(choose)
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]

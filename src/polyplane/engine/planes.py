@@ -9,6 +9,7 @@ after steps s + 1 ... T. Only updates touch it. Weight t beat weight 1 in nearly
 A lane is a column of `sums`. Lanes fill in the order in which planes are born, so that the
 lowest lane is the oldest plane. A pruned plane only leaves its lane idle; gaps are closed when
 lanes run out, or when that is cheap and saves a tile: moving columns touches every feature.
+A clone is a plane born with the sums and the past of another: until then the two were one.
 """
 
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from polyplane.engine.jit import inlined, jit
 from polyplane.engine.tiles import LANES, at, put, span
 
 __all__ = [
+    "CLONED",
     "CREATED",
     "LANES_USED",
     "MISTAKES",
@@ -27,11 +29,14 @@ __all__ = [
     "Array",
     "Planes",
     "aligned_zeros",
+    "clone_plane",
     "copied",
     "count_planes",
     "count_up",
+    "drop_dormant",
     "growing_rival",
     "has_idle_tile",
+    "inverse_length",
     "is_full",
     "live_lanes",
     "mean_sums",
@@ -50,9 +55,10 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 NO_PLANE = -1  # owner of an idle lane, and the plane of a row that has none
-LANES_USED, GROWING, CREATED, PRUNED, MISTAKES, N_COUNTS = 0, 1, 2, 3, 4, 5  # in `counts`
+LANES_USED, GROWING, CREATED, PRUNED, MISTAKES, CLONED, N_COUNTS = range(7)  # in `counts`
 MOST_MOVED = 1 << 18  # elements: a tile less for the next rows pays for moving so many
 MOST_BIRTHS = 2  # planes born in one step: one for the row's class, one for a rival
+LEAST_SQUARED_NORM = 1e-60  # a plane of zeros has the inverse length 1e30: nothing turns to NaN
 
 
 class Planes(NamedTuple):
@@ -61,11 +67,13 @@ class Planes(NamedTuple):
     sums: Any  # [feature, lane] float32: Theta; feature 0 is the constant
     timed_sums: Any  # [feature, lane] float32: Phi, or without rows when no average is kept
     squared_norms: Any  # [lane] float64: of each column of `sums`, kept by increments
+    inverse_lengths: Any  # [lane] float32: 1 / |Theta|, and 0 where the lane is idle
     owner: Any  # [lane] int32: class of the plane
     idle: Any  # [lane] float32: 0 where a plane lives, minus infinity elsewhere
     room_left: Any  # [class] int64: planes that the class may still create
-    counts: Any  # int64: lanes used, classes that may grow, planes created, pruned, mistakes
-    scores: Any  # [lane] float32: of the row at hand
+    counts: Any  # int64: lanes used, classes that may grow, planes created, pruned, ...
+    scores: Any  # [lane] float32: Theta x of the row at hand
+    shrunk_scores: Any  # [lane] float32: the same of shrunk planes, where planes are shrunk
 
 
 class PlaneSpans(NamedTuple):
@@ -74,12 +82,15 @@ class PlaneSpans(NamedTuple):
     sums: Any
     timed_sums: Any
     squared_norms: Any
+    inverse_lengths: Any
     owner: Any
     idle: Any
     room_left: Any
     counts: Any
     scores: Any
+    shrunk_scores: Any
     stride: Any
+    n_features: Any
     keeps_average: Any
 
 
@@ -97,11 +108,13 @@ def zero_planes(n_columns: int, keeps_average: bool, room: int = LANES) -> Plane
         sums=aligned_zeros(n_features, room),
         timed_sums=aligned_zeros(n_features if keeps_average else 0, room),
         squared_norms=np.zeros(room),
+        inverse_lengths=np.zeros(room, np.float32),
         owner=np.full(room, NO_PLANE, np.int32),
         idle=np.full(room, -np.inf, np.float32),
         room_left=np.zeros(0, np.int64),
         counts=np.zeros(N_COUNTS, np.int64),
         scores=np.zeros(room, np.float32),
+        shrunk_scores=np.zeros(room, np.float32),
     )
 
 
@@ -112,12 +125,15 @@ def spans_of(planes: Any) -> Any:
         span(planes.sums),
         span(planes.timed_sums),
         span(planes.squared_norms),
+        span(planes.inverse_lengths),
         span(planes.owner),
         span(planes.idle),
         span(planes.room_left),
         span(planes.counts),
         span(planes.scores),
+        span(planes.shrunk_scores),
         planes.owner.size,
+        planes.sums.shape[0],
         planes.timed_sums.size > 0,
     )
 
@@ -155,6 +171,12 @@ def growing_rival(spans: Any, label: Any) -> Any:
     return rival
 
 
+@jit
+def inverse_length(squared_norm: Any) -> Any:
+    """1 / |Theta| of a plane with this squared norm."""
+    return np.float32(1.0 / np.sqrt(max(squared_norm, LEAST_SQUARED_NORM)))
+
+
 @inlined
 def new_plane(spans: Any, label: Any) -> Any:
     """The lane of a new zero plane of class `label`; its score is 0."""
@@ -167,8 +189,36 @@ def new_plane(spans: Any, label: Any) -> Any:
         put(spans.counts, GROWING, at(spans.counts, GROWING) - 1)
     put(spans.owner, lane, np.int32(label))
     put(spans.idle, lane, np.float32(0))
+    put(spans.inverse_lengths, lane, inverse_length(0.0))
     put(spans.scores, lane, np.float32(0))
     return lane
+
+
+@inlined
+def clone_plane(spans: Any, plane: Any) -> Any:
+    """The lane of a new plane like this one, whose past it shares."""
+    lane = new_plane(spans, at(spans.owner, plane))
+    count_up(spans, CLONED)
+    for o in range(0, spans.n_features * spans.stride, spans.stride):
+        put(spans.sums, o + lane, at(spans.sums, o + plane))
+        if spans.keeps_average:
+            put(spans.timed_sums, o + lane, at(spans.timed_sums, o + plane))
+    put(spans.squared_norms, lane, at(spans.squared_norms, plane))
+    put(spans.inverse_lengths, lane, at(spans.inverse_lengths, plane))
+    put(spans.scores, lane, at(spans.scores, plane))
+    return lane
+
+
+@inlined
+def drop(planes: Any, lane: Any) -> Any:
+    """Leave the lane idle; its class may create a plane in its stead."""
+    label = planes.owner[lane]
+    planes.counts[GROWING] += planes.room_left[label] == 0
+    planes.counts[PRUNED] += 1
+    planes.room_left[label] += 1
+    planes.owner[lane] = NO_PLANE
+    planes.idle[lane] = -np.inf
+    planes.inverse_lengths[lane] = 0
 
 
 @jit
@@ -185,12 +235,16 @@ def prune(planes: Any, budget: Any) -> None:
         if smallest == NO_PLANE or spent + planes.squared_norms[smallest] > budget * budget:
             return
         spent += planes.squared_norms[smallest]
-        label = planes.owner[smallest]
-        planes.counts[GROWING] += planes.room_left[label] == 0
-        planes.room_left[label] += 1
-        planes.owner[smallest] = NO_PLANE
-        planes.idle[smallest] = -np.inf
-        planes.counts[PRUNED] += 1
+        drop(planes, smallest)
+
+
+@jit
+def drop_dormant(planes: Any, threshold: Any) -> None:
+    """Drop the planes with |Theta| <= threshold, which is mu t: SAMM has shrunk them to zero."""
+    for lane in range(planes.counts[LANES_USED]):
+        is_dormant = planes.squared_norms[lane] <= threshold * threshold
+        if planes.owner[lane] != NO_PLANE and is_dormant:
+            drop(planes, lane)
 
 
 def count_planes(planes: Planes) -> int:
@@ -231,11 +285,13 @@ def resized(planes: Planes, n_features: int, room: int) -> Planes:
         sums=moved(planes.sums),
         timed_sums=moved(planes.timed_sums),
         squared_norms=_padded(planes.squared_norms[lanes], room, 0.0),
+        inverse_lengths=_padded(planes.inverse_lengths[lanes], room, 0.0),
         owner=_padded(planes.owner[lanes], room, NO_PLANE),
         idle=_padded(planes.idle[lanes], room, -np.inf),
         room_left=planes.room_left,
         counts=counts,
         scores=np.zeros(room, np.float32),
+        shrunk_scores=np.zeros(room, np.float32),
     )
 
 
@@ -281,6 +337,7 @@ def with_planes(planes: Planes, labels: Array, start: Array) -> Planes:
     lanes = slice(first, first + n)
     planes.sums[: start.shape[1], lanes] = start.T
     planes.squared_norms[lanes] = np.square(start, dtype=np.float64).sum(axis=1)
+    planes.inverse_lengths[lanes] = [inverse_length(x) for x in planes.squared_norms[lanes]]
     planes.owner[lanes] = labels
     planes.idle[lanes] = 0
     planes.counts[[LANES_USED, CREATED]] += n

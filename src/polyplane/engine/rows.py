@@ -8,17 +8,14 @@ the planes, and column j of X is feature j + 1, so that new columns only append.
 A loop calls `page_of` once and `open_row` for each row: the row is then `page.index[a:b]`,
 `page.value[a:b]`, its non-zeros in increasing column order. A dense row is packed into the page,
 a CSR row is read where it lies. All arithmetic below works on an opened row, which is why
-storage cannot change a result.
+storage cannot change a result. `register_rows` teaches the words another kind of rows.
 """
 
-from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from polyplane.engine.jit import inlined, jit
+from polyplane.engine.jit import chosen_by_type, inlined, jit
 from polyplane.engine.tiles import (
     LANES,
     add,
@@ -43,12 +40,14 @@ __all__ = [
     "DenseRows",
     "Rows",
     "add_to_pair",
+    "add_to_tile",
     "count_rows",
     "csr_rows",
     "dense_rows",
     "length_of_row",
     "open_row",
     "page_of",
+    "register_rows",
     "score_planes",
     "squared_norm",
     "with_own_page",
@@ -73,7 +72,12 @@ class CsrRows(NamedTuple):
     constant: Any
 
 
-Rows = DenseRows | CsrRows
+class Rows(Protocol):
+    """Rows of any kind."""
+
+    @property
+    def constant(self) -> Any:
+        """Value of feature 0 in every row."""
 
 
 class DensePage(NamedTuple):
@@ -100,18 +104,6 @@ def dense_rows(values: Any, constant: float) -> DenseRows:
     room = values.shape[1] + LANES  # whole tiles are stored
     page = np.empty(room, np.int32), np.empty(room, np.float32)
     return DenseRows(values, np.float32(constant), *page)
-
-
-def count_rows(rows: Rows) -> int:
-    """How many rows there are."""
-    return len(rows.starts) - 1 if isinstance(rows, CsrRows) else len(rows.values)
-
-
-def with_own_page(rows: Rows) -> Rows:
-    """The same rows for another thread."""
-    if isinstance(rows, CsrRows):
-        return rows
-    return dense_rows(rows.values, rows.constant)
 
 
 def csr_rows(matrix: Any, constant: float) -> CsrRows:
@@ -169,7 +161,32 @@ def _csr_open(page: Any, i: Any, later: Any) -> Any:
 _BODIES: dict[str, dict[type, Any]] = {
     "page_of": {DenseRows: _dense_page, CsrRows: _csr_page},
     "open_row": {DensePage: _dense_open, CsrPage: _csr_open},
+    "count_rows": {
+        DenseRows: lambda rows: len(rows.values),
+        CsrRows: lambda rows: len(rows.starts) - 1,
+    },
+    "with_own_page": {
+        DenseRows: lambda rows: dense_rows(rows.values, rows.constant),
+        CsrRows: lambda rows: rows,
+    },
 }
+
+
+def register_rows(kind: type, page_kind: type, **bodies: Any) -> None:
+    """Another kind of rows: a body for each of the four words, by its name."""
+    for word, body in bodies.items():
+        _BODIES[word][page_kind if word == "open_row" else kind] = body
+
+
+def count_rows(rows: Rows) -> int:
+    """How many rows there are."""
+    n_rows: int = _BODIES["count_rows"][type(rows)](rows)
+    return n_rows
+
+
+def with_own_page(rows: Rows) -> Any:
+    """The same rows for another thread."""
+    return _BODIES["with_own_page"][type(rows)](rows)
 
 
 def page_of(rows: Any) -> Any:
@@ -187,20 +204,8 @@ def open_row(page: Any, i: Any, later: Any) -> Any:
     return _BODIES["open_row"][type(page)](page, i, later)
 
 
-def _compiled_choice(word: Any) -> None:
-    """Let compiled code choose the body by the type of the first argument, too."""
-    bodies = _BODIES[word.__name__]
-
-    def choose(first: Any, *_: Any) -> Any:
-        is_known = isinstance(first, types.BaseNamedTuple)
-        return bodies.get(first.instance_class) if is_known else None
-
-    choose.__signature__ = signature(next(iter(bodies.values())))  # type: ignore[attr-defined]
-    overload(word, jit_options={"forceinline": True})(choose)
-
-
 for _word in (page_of, open_row):
-    _compiled_choice(_word)
+    chosen_by_type(_word, _BODIES[_word.__name__])
 
 
 @inlined
@@ -285,6 +290,15 @@ def add_to_pair(
         put(sums, k + plus, at(sums, k + plus) + change)
         if minus >= 0:
             put(sums, k + minus, at(sums, k + minus) - change)
+
+
+@inlined
+def add_to_tile(page: Any, a: Any, b: Any, sums: Any, stride: Any, o: Any, factors: Any) -> Any:
+    """Add the opened row to the planes of the tile at lane o, each times its lane of `factors`."""
+    store(sums, o, fma(load(sums, o), page.constant, factors))
+    for j in range(a, b):
+        k = (at(page.index, j) + 1) * stride + o
+        store(sums, k, fma(load(sums, k), value_at(page, j), factors))
 
 
 @inlined

@@ -30,6 +30,7 @@ __all__ = [
     "full_mask",
     "horizontal_max",
     "horizontal_sum",
+    "is_above",
     "lane_of",
     "load",
     "lowest_bit",
@@ -56,6 +57,7 @@ I1, I8, I32, I64, F32 = (
 )
 FLOATS, INTS = ir.VectorType(F32, LANES), ir.VectorType(I32, LANES)
 LOWEST = ir.Constant(FLOATS, [float("-inf")] * LANES)
+ZEROS, ONES = (ir.Constant(FLOATS, [x] * LANES) for x in (0.0, 1.0))
 CONTRACT = ["contract"]  # fuses multiply and add where the machine can; llvm.fma would call libm
 
 
@@ -278,6 +280,13 @@ select_other = primitive(
     (TILE, SPAN, OFFSET, CLASS),
     lambda b, t, p, o, c: b.select(_is_own(b, p, o, c), LOWEST, t),
     lambda t, a, o, c: np.where(a[_slice(o)] == c, np.float32(-np.inf), t),
+)
+# 1 in the lanes above the number, 0 elsewhere
+is_above = primitive(
+    TILE,
+    (TILE, FLOAT),
+    lambda b, t, x: b.select(b.fcmp_ordered(">", t, _splat(b, x)), ONES, ZEROS),
+    lambda t, x: (t > x).astype(np.float32),
 )
 # first lane equal to the number, 16 or more when there is none
 lane_of = primitive(OFFSET, (TILE, FLOAT), _lane_of, lambda t, x: _first_true(t == x))

@@ -1,36 +1,41 @@
 """The scikit-learn face of every hyperplane machine: one path for `fit` and `partial_fit`.
 
-A machine adds its parameters and three things it does along the way (`_steps`, `_due`, `_act`);
-everything users know from scikit-learn is here.
+A machine adds its parameters and what `machine.py` lists; how a fitted one predicts is in
+`predictor.py`; how it is trained, as users know it from scikit-learn, is here.
 """
 
 import contextlib
-import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array, with_classes, with_features, zero_planes
-from polyplane.engine.rows import Rows, count_rows, with_own_page
+from polyplane.engine.rows import with_own_page
+from polyplane.engine.targets import rows_of
 from polyplane.estimator.parameters import check_parameters, with_parameters
+from polyplane.estimator.predictor import Predictor
 from polyplane.estimator.progress import Report, progress
-from polyplane.estimator.settings import Settings
-from polyplane.estimator.training import HISTORY, NO_CHOICE, Training, Walk, visit
+from polyplane.estimator.training import (
+    NO_CHOICE,
+    Model,
+    Training,
+    Walk,
+    for_each,
+    visit,
+)
 from polyplane.estimator.validation import (
     TrainingData,
     codes_of,
-    read_matrix,
     read_matrix_and_labels,
     row_weights,
 )
-from polyplane.model.record import PlaneRecord
+from polyplane.model.decomposition import Decomposition, Problem
 
 __all__ = ["HyperplaneClassifier"]
 
@@ -38,78 +43,63 @@ ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 SEARCH_EPOCHS = 3
 
 
-class Trained:
-    """What the first fit leaves."""
-
-    _training: Training
-    classes_: Array
-    n_features_in_: int
-    n_iter_: int
-
-
 @with_parameters
-class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class HyperplaneClassifier(Predictor):
     """Classifier whose classes are maxima of hyperplanes."""
 
-    # ---- what a machine adds -------------------------------------------------------------
-
-    def _steps(self, training: Training, data: TrainingData, order: Array, chosen: Array) -> int:
-        """Run the machine's loop over `order`; return the new count of steps."""
-        raise NotImplementedError
-
-    def _due(self, step: int) -> int:
-        """The next count of steps at which `_act` wants to be called."""
-        return sys.maxsize
-
-    def _act(self, training: Training) -> None:
-        """What happens between steps, such as pruning."""
-
-    def _room_per_class(self) -> int:
-        """How many planes a class may grow by itself."""
-        raise NotImplementedError
-
-    def _start_classes(self, training: Training, data: TrainingData, first: int) -> None:
-        """Give classes `first` and later their first planes, where the machine has any."""
-
-    def _first_choice(self, data: TrainingData) -> Array:
-        """The plane of each row, for machines that hold on to it."""
-        return NO_CHOICE
-
-    def _has_settled(
-        self, training: Training, data: TrainingData, members: Array, chosen: Array
-    ) -> bool:
-        """Asked after each pass: whether another one would change nothing."""
-        return False
-
-    def _alpha_of_planes(self, training: Training) -> float:
-        """The alpha for which W = Theta / (alpha t)."""
-        return training.alpha
+    # ---- passes --------------------------------------------------------------------------
 
     def _train(
         self, training: Training, data: TrainingData, members: Array, held_out: Any, report: Report
     ) -> None:
         """Passes over the rows `members`, stopped early where asked for."""
         best, best_state, since_best = np.inf, None, 0
-        walk = Walk(self._steps, self._due, self._act)
-        chosen = self._first_choice(data)
-        for epoch in range(self.max_iter):
-            if self.shuffle:
-                shuffle(members, training.generator)
-            visit(training, data, members, chosen, walk, report)
-            self.n_iter_ = epoch + 1
+        n_threads = effective_n_jobs(self.n_jobs)
+        courses = [self._course(model, data, members) for model in training.models]
+        for n_done in range(max(self._count_passes(course.n_rows) for course in courses)):
+            training.forget_results()
+            for_each(
+                lambda k, report: self._pass(courses[k], members, report),
+                len(courses),
+                n_threads,
+                report,
+            )
+            self.n_iter_ = n_done + 1
             if held_out is not None:
                 error = self._error(training, *held_out)
                 if error < best - self.tol:
-                    best, best_state, since_best = error, training.snapshot(), 0
+                    best, since_best = error, 0
+                    best_state = [model.snapshot() for model in training.models]
                 else:
                     since_best += 1
-            if (
-                self._has_settled(training, data, members, chosen)
-                or since_best == self.n_iter_no_change
-            ):
+            if since_best == self.n_iter_no_change or all(course.is_over for course in courses):
                 break
         if best_state is not None:
-            training.return_to(best_state)
+            for model, state in zip(training.models, best_state, strict=True):
+                model.return_to(state)
+        training.forget_results()
+
+    def _course(self, model: Model, data: TrainingData, members: Array) -> "_Course":
+        own_rows = data._replace(rows=with_own_page(data.rows))
+        n_rows = rows_of(members, model.targets(data)).size
+        return _Course(model, own_rows, self._first_choice(data), n_rows)
+
+    def _pass(self, course: "_Course", members: Array, report: Report) -> None:
+        """One more pass of one model."""
+        if course.is_over:
+            return
+        model, data, chosen = course.model, course.data, course.chosen
+        order = rows_of(members, model.targets(data))
+        if self.shuffle:
+            shuffle(order, model.generator)
+        order = self._part_of_pass(order, course.n_passes)
+        visit(model, data, order, chosen, self._walk(), report)
+        course.n_passes += 1
+        is_last = course.n_passes >= self._count_passes(course.n_rows)
+        course.is_over = is_last or self._has_settled(model, data, course.n_passes, order, chosen)
+
+    def _walk(self) -> Walk:
+        return Walk(self._steps, self._due, self._act)
 
     # ---- training ------------------------------------------------------------------------
 
@@ -128,15 +118,13 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
                 )
             validation = self._read_validation(X_val, y_val, labels)
             seed = self._draw_seed()
-            alpha = self._best_alpha(data, labels, seed) if self.alpha == "auto" else self.alpha
+            self._found = self._better_settings(data, labels, seed)
             if not goes_on:
-                self._training = self._new_training(float(alpha), seed)
-            self._training.alpha = float(alpha)
-            self._meet(labels, data)
+                self._training = self._new_training(seed)
+            self._meet(self._training, labels, data)
             members, held_out = self._split(data, validation, seed)
             self.n_iter_ = 0
-        total = self.max_iter * members.size
-        with progress(type(self).__name__, total, bool(self.verbose)) as report:
+        with progress(self._title(), self._count_steps(data, members), self._shows()) as report:
             self._train(self._training, data, members, held_out, report)
         return self
 
@@ -145,8 +133,9 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
         with _all_or_nothing(self):
             check_parameters(self)
             goes_on = hasattr(self, "_training")
-            if self.alpha == "auto" and not goes_on:
-                raise ValueError('alpha="auto" needs fit: give partial_fit a number for alpha.')
+            if not goes_on:
+                self._found = {}
+            self._check_streamable()
             if self.class_weight == "balanced":
                 raise ValueError(
                     'class_weight="balanced" needs all rows at once, so partial_fit cannot use '
@@ -154,16 +143,44 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
                 )
             data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
             if not goes_on:
-                self._training = self._new_training(float(self.alpha), self._draw_seed())
+                self._training = self._new_training(self._draw_seed())
                 self.n_iter_ = 1
-            if self.alpha != "auto":
-                self._training.alpha = float(self.alpha)
-            self._meet(labels, data)
+            self._meet(self._training, labels, data)
         members = _weighty(in_place(data.labels.size), data.weights)
-        walk = Walk(self._steps, self._due, self._act)
-        with progress(type(self).__name__, members.size, bool(self.verbose)) as report:
-            visit(self._training, data, members, NO_CHOICE, walk, report)
+        models = self._training.models
+
+        def learn(k: int, report: Report) -> None:
+            own_rows = data._replace(rows=with_own_page(data.rows))
+            order = rows_of(members, models[k].targets(data))
+            visit(models[k], own_rows, order, NO_CHOICE, self._walk(), report)
+
+        with progress(self._title(), self._count_steps(data, members, 1), self._shows()) as report:
+            for_each(learn, len(models), effective_n_jobs(self.n_jobs), report)
         return self
+
+    def _check_streamable(self) -> None:
+        if self.alpha == "auto" and "alpha" not in self._found:
+            raise ValueError('alpha="auto" needs fit: give partial_fit a number for alpha.')
+
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def _shows(self) -> bool:
+        return bool(self.verbose)
+
+    def _count_steps(self, data: TrainingData, members: Array, n_passes: int | None = None) -> int:
+        """How many steps all models together are about to make."""
+        total = 0
+        for model in self._training.models:
+            order = rows_of(members, model.targets(data))
+            passes = self._count_passes(order.size) if n_passes is None else n_passes
+            total += sum(self._part_of_pass(order, k).size for k in range(passes))
+        return total
+
+    def _setting(self, name: str) -> Any:
+        """A parameter, or what was found for it where it is 'auto'."""
+        value = getattr(self, name)
+        return self._found[name] if value == "auto" else value
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
@@ -177,6 +194,7 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
         is_wider = goes_on and getattr(X, "shape", ())[-1:] > (self.n_features_in_,)
         constant = self._training.constant if goes_on else float(self.fit_intercept)
         rows, y = read_matrix_and_labels(self, X, y, not goes_on or is_wider, constant)
+        rows = self._mapped_rows(rows)
         known = self._training.labels if goes_on else None
         if classes is not None:
             if np.size(classes) == 0:
@@ -196,37 +214,62 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
             raise ValueError(
                 f"y_val holds labels that y does not: {known[labels.size :].tolist()}."
             )
-        return TrainingData(rows, codes, np.empty(0, np.float32))
+        return TrainingData(self._mapped_rows(rows), codes, np.empty(0, np.float32))
 
-    def _new_training(self, alpha: float, seed: int) -> Training:
+    def _new_training(self, seed: int) -> Training:
         return Training(
-            planes=zero_planes(self.n_features_in_, bool(self.average)),
-            alpha=alpha,
-            constant=float(self.fit_intercept),
+            kind=self.multi_class,
             seed=seed,
-            generator=np.random.default_rng(seed),
+            constant=float(self.fit_intercept),
             labels=np.empty(0),
             n_columns=self.n_features_in_,
         )
 
-    def _meet(self, labels: Array, data: TrainingData) -> None:
-        self._introduce(self._training, labels, data)
-        self.classes_ = self._training.classes
-
-    def _introduce(self, training: Training, labels: Array, data: TrainingData) -> None:
-        """Classes and columns that training has not met yet.
-
-        The engine always knows at least two classes: until the second one is named, it stands
-        for all that the first one is not.
-        """
+    def _meet(self, training: Training, labels: Array, data: TrainingData) -> None:
+        """Classes and columns that training has not met yet."""
         training.forget_results()
         training.labels = labels
         training.n_columns = self.n_features_in_
-        training.planes = with_features(training.planes, training.n_columns)
-        n_before, n_now = training.planes.room_left.size, max(2, labels.size)
-        if n_now > n_before:
-            training.planes = with_classes(training.planes, n_now, self._room_per_class())
-            self._start_classes(training, data, n_before)
+        known = {(model.problem, model.estimator) for model in training.models}
+        for problem in training.decomposition(self.combine).problems():
+            for e in range(self.n_estimators):
+                if (problem, e) not in known:
+                    training.models.append(self._new_model(training, problem, e))
+        for model in training.models:
+            self._introduce(model, training, data)
+        self.classes_ = training.classes
+
+    def _new_model(self, training: Training, problem: Problem, estimator: int) -> Model:
+        """All models of one estimator have the same seed: alone they would have it, too."""
+        seed = training.seed
+        if estimator > 0:
+            seed = int(np.random.default_rng([training.seed, estimator]).integers(2**31))
+        n_features = self._count_features(training.n_columns)
+        return Model(
+            problem=problem,
+            estimator=estimator,
+            planes=zero_planes(n_features, bool(self.average)),
+            alpha=1.0,
+            constant=training.constant,
+            seed=seed,
+            n_features=n_features,
+        )
+
+    def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
+        """What is new in the data to a model; it starts when it has a row to visit.
+
+        A model always knows at least two classes: until the second one is named, it stands for
+        all that the first one is not.
+        """
+        model.alpha = float(self._setting("alpha"))
+        model.n_features = self._count_features(training.n_columns)
+        model.planes = with_features(model.planes, model.n_features)
+        model.codes = model.problem.codes(training.labels.size)
+        n_before = model.planes.room_left.size
+        n_now = model.problem.n_codes(training.labels.size)
+        if n_now > n_before and model.visits(data).any():
+            model.planes = with_classes(model.planes, n_now, self._room_per_class())
+            self._start_classes(model, data, n_before)
 
     def _split(
         self, data: TrainingData, validation: TrainingData | None, seed: int
@@ -241,114 +284,61 @@ class HyperplaneClassifier(Settings, Trained, ClassifierMixin, BaseEstimator):  
         return members, (data, held_out)
 
     def _error(self, training: Training, data: TrainingData, order: Array) -> float:
-        record = training.record(self._alpha_of_planes(training))
+        record = training.record(self._finish, self.combine, self._empty_score())
         found = record.classes_of(data.rows, order, effective_n_jobs(self.n_jobs))
-        expected = np.searchsorted(training.classes, training.labels)[data.labels[order]]
-        return float(np.mean(found != expected))
+        return float(np.mean(found != training.ranks[data.labels[order]]))
 
-    def _best_alpha(self, data: TrainingData, labels: Array, seed: int) -> float:
-        """The alpha of the papers' grid with the lowest error on held-out rows."""
+    # ---- search --------------------------------------------------------------------------
+
+    def _better_settings(self, data: TrainingData, labels: Array, seed: int) -> dict[str, Any]:
+        """What is set to 'auto', found by trials on held-out rows."""
+        if self.alpha != "auto":
+            return {}
+        return {"alpha": self._best_of("alpha", ALPHAS, {}, data, labels, seed)}
+
+    def _best_of(
+        self,
+        name: str,
+        values: Sequence[Any],
+        fixed: dict[str, Any],
+        data: TrainingData,
+        labels: Array,
+        seed: int,
+    ) -> Any:
+        """The value of a parameter with the lowest error on held-out rows, others being fixed."""
         members = _weighty(in_place(data.labels.size), data.weights)
         members, held_out = _stratified(members, data.labels, self.validation_fraction, seed)
         epochs = min(self.max_iter, SEARCH_EPOCHS)
+        errors = np.empty(len(values))
 
-        def error_of(alpha: float) -> float:
-            trial: Any = type(self)(**(self.get_params() | {"max_iter": epochs, "n_jobs": 1}))
-            trial.n_features_in_ = self.n_features_in_
-            training = trial._new_training(alpha, seed)
-            own_page = data._replace(rows=with_own_page(data.rows))
-            trial._introduce(training, labels, own_page)
-            trial._train(training, own_page, members.copy(), None, report)
-            return float(trial._error(training, own_page, held_out))
+        def try_value(k: int, report: Report) -> None:
+            changes = {"max_iter": epochs, "n_jobs": 1, **fixed, name: values[k]}
+            trial: Any = type(self)(**(self.get_params() | changes))
+            trial.n_features_in_, trial._found = self.n_features_in_, {}
+            training = trial._new_training(seed)
+            own_rows = data._replace(rows=with_own_page(data.rows))
+            trial._meet(training, labels, own_rows)
+            trial._train(training, own_rows, members, None, report)
+            errors[k] = trial._error(training, own_rows, held_out)
 
-        title = f"{type(self).__name__}: alpha"
-        total = len(ALPHAS) * epochs * members.size
-        n_threads = min(effective_n_jobs(self.n_jobs), len(ALPHAS))
-        with (
-            progress(title, total, bool(self.verbose)) as report,
-            ThreadPoolExecutor(n_threads) as pool,
-        ):
-            errors = list(pool.map(error_of, ALPHAS))
-        return ALPHAS[int(np.argmin(errors))]
+        title = f"{self._title()}: {name}"
+        n_models = len(Decomposition(self.multi_class, "margin", labels).problems())
+        total = len(values) * epochs * members.size * n_models * self.n_estimators
+        with progress(title, total, self._shows()) as report:
+            for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
+        return values[int(np.argmin(errors))]
 
-    # ---- prediction ----------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_training")
+@dataclass
+class _Course:
+    """One model's way through a fit."""
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _record(self) -> PlaneRecord:
-        check_is_fitted(self)
-        return self._training.record(self._alpha_of_planes(self._training))
-
-    def _read(self, X: Any) -> tuple[Rows, Array, int]:
-        check_is_fitted(self)
-        rows = read_matrix(self, X, False, self._training.constant)
-        return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
-
-    def predict(self, X: Any) -> Array:
-        """Label of the class whose plane scores highest on each row."""
-        winners = self._record().classes_of(*self._read(X))
-        labels: Array = self._training.classes[winners]
-        return labels
-
-    def decision_function(self, X: Any) -> Array:
-        """Score of each class, or with two classes the second one's lead over the first."""
-        scores = self._record().class_scores(*self._read(X))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def assign(self, X: Any) -> Array:
-        """Index in `planes_` of the plane that decides each row."""
-        return self._record().best_planes(*self._read(X))
-
-    def plane_scores(self, X: Any) -> Array:
-        """Score of each plane on each row."""
-        return self._record().plane_scores(*self._read(X))
-
-    # ---- fitted attributes ---------------------------------------------------------------
-
-    @property
-    def planes_(self) -> Array:
-        """Planes by features, those of one class together, oldest first."""
-        return self._record().planes()
-
-    @property
-    def intercepts_(self) -> Array:
-        """Constant term of each plane."""
-        return self._record().intercepts()
-
-    @property
-    def plane_classes_(self) -> Array:
-        """Label of each plane's class."""
-        labels: Array = self._training.classes[self._record().owner]
-        return labels
-
-    @property
-    def n_planes_(self) -> int:
-        """How many planes the model has."""
-        return self._record().n_planes
-
-    @property
-    def n_steps_(self) -> int:
-        """Rows visited since training began."""
-        check_is_fitted(self)
-        return self._training.n_steps
-
-    @property
-    def alpha_(self) -> float:
-        """The alpha in use: the one given, or the one found by alpha='auto'."""
-        check_is_fitted(self)
-        return self._training.alpha
-
-    @property
-    def history_(self) -> Array:
-        """Steps, planes now, created, pruned, and error since the point before, by step."""
-        check_is_fitted(self)
-        return np.array(self._training.history, HISTORY)
+    model: Model
+    data: TrainingData  # with a page of its own
+    chosen: Array
+    n_rows: int
+    n_passes: int = 0
+    is_over: bool = False
 
 
 @contextlib.contextmanager

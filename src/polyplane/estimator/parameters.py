@@ -16,6 +16,7 @@ __all__ = [
     "at_least",
     "between",
     "check_parameters",
+    "closed",
     "either",
     "is_flag",
     "is_whole",
@@ -61,6 +62,11 @@ def at_least(low: int, whole: bool = True) -> Range:
 def between(low: float, high: float) -> Range:
     """A number strictly between two."""
     return Range(lambda v: _is_number(v) and low < v < high, f"a number between {low} and {high}")
+
+
+def closed(low: float, high: float) -> Range:
+    """A number from `low` to `high`."""
+    return Range(lambda v: _is_number(v) and low <= v <= high, f"a number from {low} to {high}")
 
 
 def one_of(*values: Any) -> Range:

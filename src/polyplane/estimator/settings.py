@@ -35,6 +35,28 @@ class Settings:
         allowed=at_least(1),
         meaning="Passes over the rows.",
     )
+    multi_class: str = parameter(
+        default="joint",
+        allowed=one_of("joint", "ovr", "ovo"),
+        meaning=(
+            "More than two classes by one model of all ('joint'), one of each class against the "
+            "rest ('ovr') or one of each pair ('ovo'): more planes, less error. In a stream, "
+            "announce the classes: a model starts when both its sides are known."
+        ),
+    )
+    combine: str = parameter(
+        default="margin",
+        allowed=one_of("margin", "vote"),
+        meaning=(
+            "How pairs of classes decide: by their margins, cut to [-1, 1] and added, or by one "
+            "vote each, margins deciding between equals."
+        ),
+    )
+    n_estimators: int = parameter(
+        default=1,
+        allowed=at_least(1),
+        meaning="Models that differ in seed and order of rows; their scores are averaged.",
+    )
     shuffle: bool = parameter(
         default=True,
         allowed=is_flag(),
@@ -95,7 +117,10 @@ class Settings:
             lambda v: v is None or (is_whole(v) and v != 0),
             "None or a whole number other than 0",
         ),
-        meaning="Threads for prediction and for the search of alpha; -1 uses all cores.",
+        meaning=(
+            "Threads for prediction, for models side by side and for what is searched; -1 uses "
+            "all cores."
+        ),
     )
     random_state: Any = parameter(
         default=None,

@@ -1,13 +1,18 @@
-"""A model in training: its planes, what it has seen, and the walk over rows.
+"""Models in training: their planes, what they have seen, and the walk over rows.
 
+A classifier is one model or, where it is taken apart into problems or is an ensemble, several
+side by side: each with planes, steps and order of its own, so that it is the model that its
+problem alone would have given, and so that threads need not meet.
 All training, whether `fit`, `partial_fit` or a search, is `visit`: rows in some order, cut only
 where something is due by the count of steps. Where the caller cuts his data changes nothing.
 """
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,76 +27,112 @@ from polyplane.engine.planes import (
     count_planes,
     has_idle_tile,
     live_lanes,
+    mean_sums,
     with_more_room,
 )
+from polyplane.engine.targets import LEFT_OUT, Targets
 from polyplane.estimator.progress import Report
 from polyplane.estimator.validation import TrainingData
-from polyplane.model.record import PlaneRecord, record_of
+from polyplane.model.decomposition import Decomposition, Problem
+from polyplane.model.record import FinishedPlanes, PlaneRecord, record_of
 
-__all__ = ["HISTORY", "NO_CHOICE", "Snapshot", "Training", "Walk", "next_multiple", "visit"]
+__all__ = [
+    "HISTORY",
+    "NO_CHOICE",
+    "Model",
+    "Training",
+    "Walk",
+    "for_each",
+    "next_multiple",
+    "visit",
+]
 
 RECORD_EVERY = 10_000  # steps between points of the history, after powers of two up to there
 HISTORY = np.dtype(
-    [("step", "i8"), ("planes", "i8"), ("created", "i8"), ("pruned", "i8"), ("error", "f8")]
+    [
+        ("model", "i8"),
+        ("step", "i8"),
+        ("planes", "i8"),
+        ("created", "i8"),
+        ("pruned", "i8"),
+        ("error", "f8"),
+    ]
 )
 NO_CHOICE = np.empty(0, np.int32)
 
 
 class Snapshot(NamedTuple):
-    """A state to return to."""
+    """A state of a model to return to."""
 
     planes: Planes
+    tally: Any
     n_steps: int
     mistakes_noted: int
     n_notes: int
 
 
 @dataclass
-class Training:
-    """What `fit` and `partial_fit` leave behind and take up again."""
+class Model:
+    """One model in training."""
 
+    problem: Problem
+    estimator: int  # which of an ensemble it belongs to
     planes: Planes
     alpha: float
     constant: float  # 1 with an intercept, 0 without
     seed: int
-    generator: np.random.Generator
-    labels: Array  # of all classes met, in the order in which they were met
-    n_columns: int
+    n_features: int  # of the planes, without the constant
+    codes: Array = field(default_factory=lambda: np.empty(0, np.int32))
     n_steps: int = 0
     mistakes_noted: int = 0
     start_length: float = 1.0  # of the first row, for machines whose planes start at random
+    tally: Any = None  # counts of rows by plane, for machines that balance them
+    rule: Any = None  # what its steps follow
     history: list[tuple[int, int, int, int, float]] = field(default_factory=list)
 
-    @cached_property
-    def classes(self) -> Array:
-        """The labels, sorted."""
-        return np.sort(self.labels)
+    def __post_init__(self) -> None:
+        self.generator = np.random.default_rng(self.seed)
 
-    def forget_results(self) -> None:
-        """Called whenever training goes on: what was derived is no longer true."""
-        self.__dict__.pop("classes", None)
-        self.__dict__.pop("_record", None)
+    def targets(self, data: TrainingData) -> Targets:
+        """What this model is to learn of the rows."""
+        return Targets(data.labels, self.codes, data.weights)
 
-    def record(self, alpha: float) -> PlaneRecord:
-        """The model reached, W = Theta / (alpha t)."""
-        if "_record" not in self.__dict__:
-            class_of_code = np.searchsorted(self.classes, self.labels)
-            scale = 1.0 / (alpha * max(self.n_steps, 1))
-            self.__dict__["_record"] = record_of(
-                self.planes, self.n_steps, scale, class_of_code, self.n_columns
-            )
-        made: PlaneRecord = self.__dict__["_record"]
-        return made
+    def visits(self, data: TrainingData) -> Array:
+        """Which rows this model visits."""
+        is_visited: Array = self.codes[data.labels] != LEFT_OUT
+        if data.weights.size:
+            is_visited &= data.weights > 0
+        return is_visited
+
+    def first_row(self, data: TrainingData) -> int:
+        """The first row, as it stands, that this model visits."""
+        return int(np.argmax(self.visits(data)))
+
+    @property
+    def mean_step(self) -> float:
+        """The step that the sums handed out stand for: the last, or the mean of the average."""
+        keeps_average = self.planes.timed_sums.size > 0
+        return (2 * self.n_steps + 1) / 3 if keeps_average else self.n_steps  # step t weighs t
+
+    def finished(self, alpha: float) -> FinishedPlanes:
+        """The planes reached, W = Theta / (alpha t)."""
+        lanes = live_lanes(self.planes)
+        sums = mean_sums(self.planes, self.n_steps)[: self.n_features + 1, lanes]
+        scale = 1.0 / (alpha * max(self.n_steps, 1))
+        scales = np.full(lanes.size, scale, np.float32)
+        return FinishedPlanes(sums, self.planes.owner[lanes], scales)
 
     def snapshot(self) -> Snapshot:
         """The state now."""
-        return Snapshot(copied(self.planes), self.n_steps, self.mistakes_noted, len(self.history))
+        tally = self.tally and type(self.tally)(*(array.copy() for array in self.tally))
+        return Snapshot(
+            copied(self.planes), tally, self.n_steps, self.mistakes_noted, len(self.history)
+        )
 
     def return_to(self, snapshot: Snapshot) -> None:
         """Take up an earlier state."""
-        self.planes, self.n_steps, self.mistakes_noted, n_notes = snapshot
+        self.planes, self.tally, self.n_steps, self.mistakes_noted, n_notes = snapshot
         del self.history[n_notes:]
-        self.forget_results()
 
     def note(self) -> None:
         """A point of the history; its error is that of the steps since the point before."""
@@ -104,12 +145,73 @@ class Training:
         self.history.append((self.n_steps, created - pruned, created, pruned, error))
 
 
+@dataclass
+class Training:
+    """What `fit` and `partial_fit` leave behind and take up again."""
+
+    kind: str  # of its decomposition
+    seed: int
+    constant: float
+    labels: Array  # of all classes met, in the order in which they were met
+    n_columns: int
+    models: list[Model] = field(default_factory=list)
+
+    @cached_property
+    def classes(self) -> Array:
+        """The labels, sorted."""
+        return np.sort(self.labels)
+
+    @cached_property
+    def ranks(self) -> Array:
+        """Place of each label among the sorted ones."""
+        return np.searchsorted(self.classes, self.labels).astype(np.int32)
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of all models."""
+        return sum(model.n_steps for model in self.models)
+
+    def decomposition(self, combine: str) -> Decomposition:
+        """How the models make one classifier."""
+        return Decomposition(self.kind, combine, self.ranks)
+
+    def forget_results(self) -> None:
+        """Called whenever training goes on: what was derived is no longer true."""
+        for derived in ("classes", "ranks", "_record"):
+            self.__dict__.pop(derived, None)
+
+    def record(
+        self, finish: Callable[[Model], FinishedPlanes], combine: str, empty_score: float
+    ) -> PlaneRecord:
+        """The classifier reached."""
+        if "_record" not in self.__dict__:
+            decomposition = self.decomposition(combine)
+            places = {problem: p for p, problem in enumerate(decomposition.problems())}
+            n_estimators = 1 + max(model.estimator for model in self.models)
+            made: list[list[Any]] = [[None] * len(places) for _ in range(n_estimators)]
+            for model in self.models:
+                finished = finish(model)
+                if decomposition.is_joint:
+                    finished = _of_known_classes(finished, self.labels.size)
+                made[model.estimator][places[model.problem]] = finished
+            self.__dict__["_record"] = record_of(made, decomposition, empty_score)
+        record: PlaneRecord = self.__dict__["_record"]
+        return replace(record, decomposition=self.decomposition(combine))
+
+
+def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:
+    """A class not named yet cannot win."""
+    sums, owner, scales = planes
+    is_known = owner < n_classes
+    return FinishedPlanes(sums[:, is_known], owner[is_known], scales[is_known])
+
+
 class Walk(NamedTuple):
     """What a machine does along the way."""
 
-    steps: Callable[[Training, TrainingData, Array, Array], int]  # its loop; returns new n_steps
+    steps: Callable[[Model, TrainingData, Array, Array], int]  # its loop; returns new n_steps
     due: Callable[[int], int]  # next count of steps at which `act` wants to be called
-    act: Callable[[Training], None]
+    act: Callable[[Model], None]
 
 
 def _next_record(step: int) -> int:
@@ -123,33 +225,66 @@ def next_multiple(step: int, interval: int) -> int:
     return (step // interval + 1) * interval
 
 
-def _make_room(training: Training, chosen: Array) -> None:
+def _make_room(model: Model, chosen: Array) -> None:
     """More lanes; rows that have chosen a plane follow it to its new place."""
-    lanes = live_lanes(training.planes)
-    place = np.full(training.planes.owner.size, NO_PLANE, np.int32)
+    lanes = live_lanes(model.planes)
+    place = np.full(model.planes.owner.size, NO_PLANE, np.int32)
     place[lanes] = np.arange(lanes.size, dtype=np.int32)
-    training.planes = with_more_room(training.planes)
+    model.planes = with_more_room(model.planes)
     chosen[chosen >= 0] = place[chosen[chosen >= 0]]
 
 
 def visit(
-    training: Training, data: TrainingData, order: Array, chosen: Array, walk: Walk, report: Report
+    model: Model, data: TrainingData, order: Array, chosen: Array, walk: Walk, report: Report
 ) -> None:
     """Visit the rows in `order`, once each."""
     done = 0
     while done < order.size:
-        training.forget_results()
-        before, mistakes = training.n_steps, int(training.planes.counts[MISTAKES])
+        before, mistakes = model.n_steps, int(model.planes.counts[MISTAKES])
         next_act, next_note = walk.due(before), _next_record(before)
         part = order[done : done + min(next_act, next_note) - before]
-        training.n_steps = walk.steps(training, data, part, chosen)
-        visited = training.n_steps - before
+        model.n_steps = walk.steps(model, data, part, chosen)
+        visited = model.n_steps - before
         done += visited
-        if training.n_steps == next_act:
-            walk.act(training)
-        if visited < part.size or has_idle_tile(training.planes):
-            _make_room(training, chosen)
-        if training.n_steps == next_note:
-            training.note()
-        n_mistakes = int(training.planes.counts[MISTAKES]) - mistakes
-        report(visited, count_planes(training.planes), n_mistakes / max(visited, 1))
+        if model.n_steps == next_act:
+            walk.act(model)
+        if visited < part.size or has_idle_tile(model.planes):
+            _make_room(model, chosen)
+        if model.n_steps == next_note:
+            model.note()
+        n_mistakes = int(model.planes.counts[MISTAKES]) - mistakes
+        report(visited, count_planes(model.planes), n_mistakes / max(visited, 1))
+
+
+class Stopped(Exception):
+    """Raised inside threads once another one, or the user, has ended the work."""
+
+
+def for_each(work: Callable[[int, Report], None], n: int, n_threads: int, report: Report) -> None:
+    """Call `work(k, report)` for k = 0 ... n - 1 in threads.
+
+    Ctrl-C is raised in the caller only; the threads then end at their next report, so that every
+    model is left between two steps.
+    """
+    if min(n, n_threads) <= 1:
+        for k in range(n):
+            work(k, report)
+        return
+    is_over = threading.Event()
+
+    def checked(n_rows: int, n_planes: int, error: float) -> None:
+        if is_over.is_set():
+            raise Stopped
+        report(n_rows, n_planes, error)
+
+    with ThreadPoolExecutor(min(n, n_threads)) as pool:
+        tasks = [pool.submit(work, k, checked) for k in range(n)]
+        try:
+            done, _ = wait(tasks, return_when=FIRST_EXCEPTION)
+            for task in done:
+                task.result()
+        except BaseException:
+            is_over.set()
+            for task in tasks:
+                task.cancel()
+            raise

@@ -22,7 +22,6 @@ Departures  (1) rows follow an order instead of independent draws;
 Paper       Wang, Djuric, Crammer, Vucetic (KDD 2011), doi:10.1145/2020408.2020420
 """
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,9 @@ from sklearn.utils.metaestimators import available_if
 
 from polyplane.engine.hinge import UNASSIGNED, HingeRule, reassign
 from polyplane.engine.planes import Array, prune
-from polyplane.estimator.hinge import HingeClassifier
-from polyplane.estimator.parameters import at_least, either, is_flag, one_of, parameter, register
-from polyplane.estimator.training import NO_CHOICE, Training, next_multiple
+from polyplane.estimator.adaptive import AdaptiveClassifier
+from polyplane.estimator.parameters import at_least, one_of, parameter, register
+from polyplane.estimator.training import NO_CHOICE, Model
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AMMClassifier"]
@@ -45,7 +44,7 @@ def _learns_online(estimator: Any) -> bool:
 
 
 @register
-class AMMClassifier(HingeClassifier):
+class AMMClassifier(AdaptiveClassifier):
     """Adaptive multi-hyperplane machine: finds the number of planes of each class by itself."""
 
     mode: str = parameter(
@@ -56,11 +55,6 @@ class AMMClassifier(HingeClassifier):
             "pass."
         ),
     )
-    prune_interval: int = parameter(
-        default=10_000,
-        allowed=at_least(1),
-        meaning="Steps between prunings, k of Thm 3.",
-    )
     prune_budget: float = parameter(
         default=10.0,
         allowed=at_least(0, whole=False),
@@ -69,28 +63,12 @@ class AMMClassifier(HingeClassifier):
             "saves a plane, for rows of length 1."
         ),
     )
-    max_planes: int | None = parameter(
-        default=None,
-        allowed=either(one_of(None), at_least(1)),
-        meaning="Most planes of one class; None for any number.",
-    )
-    grow_rivals: bool = parameter(
-        default=False,
-        allowed=is_flag(),
-        meaning="Let an update create a plane for a rival class, too, as the paper has it.",
-    )
 
-    def _room_per_class(self) -> int:
-        return sys.maxsize if self.max_planes is None else self.max_planes
+    def _rule(self, model: Model) -> HingeRule:
+        return HingeRule(model.alpha, self.grow_rivals)
 
-    def _rule(self, training: Training) -> HingeRule:
-        return HingeRule(training.alpha, self.grow_rivals)
-
-    def _due(self, step: int) -> int:
-        return next_multiple(step, self.prune_interval)
-
-    def _act(self, training: Training) -> None:
-        prune(training.planes, self.prune_budget)
+    def _act(self, model: Model) -> None:
+        prune(model.planes, self.prune_budget)
 
     @available_if(_learns_online)  # type: ignore[untyped-decorator]
     def partial_fit(
@@ -105,10 +83,10 @@ class AMMClassifier(HingeClassifier):
         return np.full(data.labels.size, UNASSIGNED, np.int32)  # the first pass is the scan
 
     def _has_settled(
-        self, training: Training, data: TrainingData, members: Array, chosen: Array
+        self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """Alg. 1: z is chosen anew after each pass; the end is reached when it stays."""
         if self.mode == "online":
             return False
-        n_changed = reassign(data.rows, data.labels, members, training.planes, chosen)
-        return bool(n_changed == 0 and self.n_iter_ > 1)  # at first z is only set
+        n_changed = reassign(data.rows, model.targets(data), order, model.planes, chosen)
+        return bool(n_changed == 0 and n_passes > 1)  # at first z is only set

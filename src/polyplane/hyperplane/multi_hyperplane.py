@@ -20,7 +20,7 @@ from polyplane.engine.planes import Array, with_planes
 from polyplane.engine.rows import length_of_row
 from polyplane.estimator.hinge import HingeClassifier
 from polyplane.estimator.parameters import at_least, parameter, register
-from polyplane.estimator.training import Training
+from polyplane.estimator.training import Model
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["MMClassifier"]
@@ -39,19 +39,18 @@ class MMClassifier(HingeClassifier):
     def _room_per_class(self) -> int:
         return 0
 
-    def _start_classes(self, training: Training, data: TrainingData, first: int) -> None:
+    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
         if first == 0 and self.n_planes > 1:
-            first_visited = int(np.argmax(data.weights > 0)) if data.weights.size else 0
-            training.start_length = length_of_row(data.rows, first_visited) or 1.0
-        for label in range(first, training.planes.room_left.size):
-            start = self._start(training, label)
-            training.planes = with_planes(training.planes, np.full(len(start), label), start)
+            model.start_length = length_of_row(data.rows, model.first_row(data)) or 1.0
+        for label in range(first, model.planes.room_left.size):
+            start = self._start(model, label)
+            model.planes = with_planes(model.planes, np.full(len(start), label), start)
 
-    def _start(self, training: Training, label: int) -> Array:
+    def _start(self, model: Model, label: int) -> Array:
         if self.n_planes == 1:
             return np.zeros((1, 1), np.float32)
-        generator = np.random.default_rng([training.seed, label])
-        start = generator.standard_normal((self.n_planes, training.n_columns + 1))
-        start *= training.start_length / np.linalg.norm(start, axis=1, keepdims=True)
-        start[:, 0] *= training.constant
+        generator = np.random.default_rng([model.seed, label])
+        start = generator.standard_normal((self.n_planes, model.n_features + 1))
+        start *= model.start_length / np.linalg.norm(start, axis=1, keepdims=True)
+        start[:, 0] *= model.constant
         return start.astype(np.float32)

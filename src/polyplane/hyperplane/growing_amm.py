@@ -1,0 +1,60 @@
+"""GAMM, the growing adaptive multi-hyperplane machine: AMM whose planes also multiply by cloning.
+
+Problem     that of AMM (`amm.py`). AMM gives birth to a plane only where all planes of a class
+            score below zero, which stops early: on a 4 x 4 checkerboard it fails.
+Algorithm   AMM online; at an update whose own plane is not the zero plane, with probability p
+            that plane is cloned first: the copy stays, the original moves on. After each cloning
+            p <- beta p. Pruning as in AMM takes away the clones that were of no use.
+Symbols     lambda = alpha, p = clone_probability, beta = clone_decay, c = prune_budget
+Silences    (1) the copy is made before the update;
+            (2) p is one number for all classes;
+            (3) the average of a clone (`average=True`) shares the past of its original.
+Departures  as in AMM: rows follow an order, rivals' zero planes do not become planes.
+Paper       Djuric, Wang, Vucetic (ICML 2020), PMLR 119:2567-2576,
+            https://proceedings.mlr.press/v119/djuric20a.html
+"""
+
+from polyplane.engine.hinge import HingeRule
+from polyplane.engine.order import coins_at
+from polyplane.engine.planes import Array, prune
+from polyplane.estimator.adaptive import AdaptiveClassifier
+from polyplane.estimator.parameters import at_least, closed, parameter, register
+from polyplane.estimator.training import Model
+
+__all__ = ["GAMMClassifier"]
+
+
+@register
+class GAMMClassifier(AdaptiveClassifier):
+    """Growing AMM: planes are cloned at random, so that growth does not wait for low scores."""
+
+    clone_probability: float = parameter(
+        default=0.2,
+        allowed=closed(0, 1),
+        meaning="Chance that an update clones its plane, at the start; with 0 this is AMM.",
+    )
+    clone_decay: float = parameter(
+        default=0.99,
+        allowed=closed(0, 1),
+        meaning="Factor of that chance after each cloning.",
+    )
+    prune_budget: float = parameter(
+        default=50.0,
+        allowed=at_least(0, whole=False),
+        meaning="What one pruning may take away, c of Thm 3 of the AMM paper.",
+    )
+
+    def _rule(self, model: Model) -> HingeRule:
+        return HingeRule(
+            model.alpha,
+            self.grow_rivals,
+            clone_probability=float(self.clone_probability),
+            clone_decay=float(self.clone_decay),
+        )
+
+    def _coins(self, model: Model, n_rows: int) -> Array:
+        coins: Array = coins_at(model.seed, model.n_steps, n_rows)
+        return coins
+
+    def _act(self, model: Model) -> None:
+        prune(model.planes, self.prune_budget)

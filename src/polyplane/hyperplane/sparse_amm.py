@@ -1,0 +1,78 @@
+"""SAMM, the sparse adaptive multi-hyperplane machine: a norm instead of pruning.
+
+Problem     minimise  alpha/2 |W|^2 + mu sum_planes |w| + l1 sum |w_f| + mean_i loss_i,
+            the loss being that of AMM (`amm.py`)
+Algorithm   Alg. 1, dual averaging: with Theta the signed sum of rows that AMM has, too,
+              w = Theta / (alpha t) * max(0, 1 - mu t / |Theta|)
+            A plane lives while its sum grows by more than mu a step: mu takes the place of the
+            pruning budget. With l1 each component of Theta is first drawn to zero by t l1.
+            With mu = l1 = 0 this is AMM without pruning.
+Symbols     lambda = alpha; group norm L2,1 = mu
+Silences    (1) a plane whose factor is 0 is dormant, that is a zero plane. An update that goes
+            to the zero plane of its class goes to the dormant plane with the largest Theta x if
+            that is positive, else to a new plane; a rival's dormant plane wins comparisons with
+            score 0 and is not updated. Every `prune_interval` steps dormant planes are dropped.
+            (2) The average (`average=True`) is that of Theta and, in the thresholds, of t; the
+            formula above then makes W. Theta alone would fall below a threshold of the last t:
+            as training settles, |Theta| is hardly more than mu t.
+Departures  (1) the l1 term is ours: planes as groups give sparse components only on sparse rows,
+            where the paper claims them;
+            (2) with l1 the factor uses |Theta|, not the length of what l1 leaves of it, which
+            would change in all components with every step;
+            (3) as in AMM: rows follow an order, rivals' zero planes do not become planes.
+Paper       Sparse Adaptive Multi-hyperplane Machine (PAKDD 2016)
+"""
+
+import numpy as np
+
+from polyplane.engine.hinge import SparseRule
+from polyplane.engine.planes import drop_dormant
+from polyplane.estimator.adaptive import AdaptiveClassifier
+from polyplane.estimator.parameters import at_least, parameter, register
+from polyplane.estimator.training import Model
+from polyplane.model.record import FinishedPlanes
+
+__all__ = ["SAMMClassifier"]
+
+
+@register
+class SAMMClassifier(AdaptiveClassifier):
+    """Sparse AMM: a penalty on the lengths of planes keeps only those that keep growing."""
+
+    mu: float = parameter(
+        default=1e-4,
+        allowed=at_least(0, whole=False),
+        meaning="Penalty on the length of each plane: the net updates a step that keep it alive.",
+    )
+    l1: float = parameter(
+        default=0.0,
+        allowed=at_least(0, whole=False),
+        meaning="Penalty on the absolute value of each component of a plane.",
+    )
+
+    def _rule(self, model: Model) -> SparseRule:
+        return SparseRule(model.alpha, self.grow_rivals, float(self.mu), float(self.l1))
+
+    def _act(self, model: Model) -> None:
+        if model.rule.mu > 0:
+            drop_dormant(model.planes, model.rule.mu * model.n_steps)
+
+    def _finish(self, model: Model) -> FinishedPlanes:
+        """Group soft-thresholding of what the sums have reached; dormant planes are left out."""
+        sums, owner, scales = super()._finish(model)
+        if model.rule.mu > 0:
+            lengths = np.maximum(np.linalg.norm(sums, axis=0), np.finfo(np.float32).tiny)
+            factors = 1 - model.rule.mu * model.mean_step / lengths
+            lives = factors > 0
+            scales = (scales * factors).astype(np.float32)[lives]
+            sums, owner = sums[:, lives], owner[lives]
+        if model.rule.l1 > 0:
+            limit = np.float32(model.rule.l1 * model.mean_step)
+            sums = sums - np.clip(sums, -limit, limit)
+        return FinishedPlanes(sums, owner, scales)
+
+    @property
+    def nonzero_share_(self) -> float:
+        """Share of the components of all planes that are not zero."""
+        planes = self.planes_
+        return float(np.count_nonzero(planes)) / max(1, planes.size)

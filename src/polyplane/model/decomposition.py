@@ -1,0 +1,117 @@
+"""How models of a few classes each make one classifier of many.
+
+joint   one model of all classes; a class scores what its best plane scores
+ovr     for each class a model of it against the rest; a class scores its lead over the rest
+ovo     for each pair of classes a model; each pair's lead, cut to [-1, 1], is added to one class
+        and taken from the other (combine="margin"), or the pair gives one vote and the leads only
+        decide between classes with equally many (combine="vote")
+
+With two classes all three are the same model. Classes count in the order in which training met
+them, and problems in an order in which later classes only append.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polyplane.engine.planes import Array
+from polyplane.engine.targets import LEFT_OUT
+
+__all__ = ["REST", "Decomposition", "Problem"]
+
+REST = -1  # the side of a problem that stands for no class of its own
+TIE_BREAK = 0.2  # most that leads can add to votes, which differ by one half at least
+
+
+class Problem(NamedTuple):
+    """What one model tells apart: the class of each of its codes; nothing if it is all of them."""
+
+    classes: tuple[int, ...] = ()
+
+    def codes(self, n_classes: int) -> Array:
+        """What the model calls each class."""
+        if not self.classes:
+            return np.arange(n_classes, dtype=np.int32)
+        others = 0 if REST in self.classes else LEFT_OUT
+        codes = np.full(n_classes, others, np.int32)
+        for code, label in enumerate(self.classes):
+            if 0 <= label < n_classes:
+                codes[label] = code
+        return codes
+
+    def n_codes(self, n_classes: int) -> int:
+        """How many the model tells apart: always two at least, the second may not be met yet."""
+        return len(self.classes) or max(2, n_classes)
+
+
+class Decomposition(NamedTuple):
+    """The problems that a classifier consists of, and how it decides."""
+
+    kind: str  # "joint", "ovr" or "ovo"
+    combine: str  # "margin" or "vote"
+    ranks: Array  # of each class, in the order in which training met them, among sorted labels
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.ranks)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether class scores are those of one model."""
+        return self.kind == "joint" or self.n_classes <= 2
+
+    def problems(self) -> list[Problem]:
+        """One for each model; those of fewer classes come first."""
+        n = max(2, self.n_classes)
+        if self.kind == "joint":
+            return [Problem()]
+        if self.kind == "ovo":
+            return [Problem((a, b)) for b in range(1, n) for a in range(b)]
+        one_against_rest = [Problem((REST, label)) for label in (1, 0, *range(2, n))]
+        return one_against_rest if n > 2 else one_against_rest[:1]
+
+    def n_groups(self) -> int:
+        """Groups of planes whose best one counts: a problem has one for each of its codes."""
+        return self.n_classes if self.is_joint else 2 * len(self.problems())
+
+    def group_of(self, place: int, code: Array) -> Array:
+        """Group of the planes of a code in the problem at `place`."""
+        group: Array = self.ranks[code] if self.is_joint else 2 * place + code
+        return group
+
+    def class_of(self, place: int, code: Array) -> tuple[Array, Array]:
+        """Rank of the class of a code's planes, and -1 where they speak against it, else 1."""
+        if self.is_joint:
+            return self.ranks[code], np.ones_like(code)
+        classes = np.array(self.problems()[place].classes)
+        is_rest = classes == REST
+        of_code = self.ranks[np.where(is_rest, classes.max(), classes)]
+        return of_code[code], np.where(is_rest, -1, 1)[code]
+
+    def class_scores(self, group_scores: Array) -> Array:
+        """Scores of groups, by row of X, made scores of classes by rank."""
+        if self.is_joint:
+            return group_scores
+        leads = (group_scores[:, 1::2] - group_scores[:, ::2]).T
+        if self.kind == "ovr":
+            return self._added_up(leads)
+        margins = self._added_up(np.clip(leads, -1, 1))
+        if self.combine == "margin":
+            return margins
+        votes = self._added_up(np.sign(leads) / 2)
+        votes += np.float32(TIE_BREAK / self.n_classes) * margins
+        return votes
+
+    def _added_up(self, leads: Array) -> Array:
+        """Leads, problems by rows, made scores of classes.
+
+        Problem by problem: a matrix product would round a row differently in other company.
+        """
+        scores: Array = np.zeros((self.n_classes, leads.shape[1]), np.float32)
+        for problem, lead in zip(self.problems(), leads, strict=True):
+            first, second = problem.classes
+            scores[self.ranks[second]] += lead
+            if first != REST:
+                scores[self.ranks[first]] -= lead
+        return scores.T

@@ -1,0 +1,272 @@
+"""CPM: the five questions, its own way to end and to be tuned, and a hexagon."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from polyplane import CPMClassifier, PegasosClassifier
+from polyplane.engine.planes import live_lanes
+from polyplane.engine.rows import dense_rows, length_of_row
+from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
+from tests.exact import ALPHAS, only_model, random_problem, storages
+from tests.reference import convex_polytope
+
+SIDES = ["negative", "positive", "both"]
+
+
+def start_of(machine, X):
+    """Theta before the first step, by the seed that the model drew, and the owners."""
+    model = only_model(machine)
+    length = NOISE * length_of_row(dense_rows(X, model.constant), 0)
+    owners = SPEAKS_FOR[machine.sides]
+    starts = [machine._start(model, label, length) for label in owners]
+    if machine.n_planes == 1:
+        starts = [np.zeros((1, X.shape[1] + 1))] * len(owners)
+    return np.concatenate(starts).astype(np.float64), np.repeat(owners, machine.n_planes)
+
+
+def theta(machine):
+    """The sums in training, planes by features, the constant first."""
+    model = only_model(machine)
+    return model.planes.sums[: model.n_features + 1, live_lanes(model.planes)].T
+
+
+@pytest.mark.parametrize("sides", SIDES)
+@pytest.mark.parametrize(("n_planes", "entropy"), [(1, 0.0), (3, 0.0), (3, 0.8), (5, 0.95)])
+def test_equals_the_paper_transcribed(sides, n_planes, entropy):
+    """On rows that are not whole numbers scores do not tie, and rounding does not decide."""
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(100, 4)), generator.integers(0, 2, 100)
+    for alpha in (1e-1, 1e-3):
+        model = CPMClassifier(
+            alpha=alpha, n_planes=n_planes, entropy=entropy, sides=sides, max_iter=2,
+            shuffle=False, average=False, random_state=1,
+        ).fit(X, y)  # fmt: skip
+        rows = np.hstack([np.ones((100, 1)), X])
+        start, owner = start_of(model, X)
+        h = entropy * np.log2(n_planes)
+        order = np.tile(np.arange(100), 2)
+        reference = convex_polytope.train(rows, y, alpha, h, order, start, owner)
+        expected = np.array(convex_polytope.sums(reference, alpha))
+        np.testing.assert_allclose(theta(model), expected, rtol=1e-4, atol=1e-4)
+        scores = rows @ expected.T
+        best = [scores[:, owner == c].max(axis=1) if c in owner else np.zeros(100) for c in (0, 1)]
+        assert model.predict(X).tolist() == (best[1] > best[0]).astype(int).tolist()
+
+
+def test_all_storages_give_the_same_bits():
+    X, y = random_problem(1, n=80, width=19)
+    models = [CPMClassifier(random_state=3).fit(stored, y) for stored in storages(X).values()]
+    for other in models[1:]:
+        np.testing.assert_array_equal(other.planes_, models[0].planes_)
+        np.testing.assert_array_equal(other.decision_function(X), models[0].decision_function(X))
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_one_plane_around_one_class_is_pegasos(alpha, average):
+    X, y = random_problem(2, n=100, n_classes=2, low=-2)
+    common = {"alpha": alpha, "average": average, "random_state": 0}
+    linear = PegasosClassifier(**common).fit(X, y)
+    polytope = CPMClassifier(n_planes=1, sides="negative", **common).fit(X, y)
+    np.testing.assert_array_equal(polytope.decision_function(X), linear.decision_function(X))
+    np.testing.assert_array_equal(polytope.planes_[0], linear.planes_[1] - linear.planes_[0])
+    np.testing.assert_array_equal(polytope.planes_[0], 2 * linear.planes_[1])
+
+
+def test_one_plane_around_the_other_class_or_both_is_pegasos_too():
+    X, y = random_problem(3, n=100, n_classes=2, low=-2)
+    common = {"alpha": 2**-7, "random_state": 0}
+    expected = PegasosClassifier(**common).fit(X, y).decision_function(X)
+    for sides, times in (("positive", 1), ("both", 2)):
+        model = CPMClassifier(n_planes=1, sides=sides, **common).fit(X, y)
+        np.testing.assert_array_equal(model.decision_function(X), times * expected)
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.lists(st.integers(1, 99), max_size=6), st.sampled_from(SIDES), st.sampled_from([0.0, 0.9])
+)
+def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, sides, entropy):
+    X, y = random_problem(4, n=100)
+    machine = CPMClassifier(n_planes=3, sides=sides, entropy=entropy, random_state=5)
+    whole = clone(machine).set_params(max_iter=1, shuffle=False).fit(X, y)
+    for start, stop in itertools.pairwise([0, *sorted(set(cuts)), len(y)]):
+        machine.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
+    np.testing.assert_array_equal(machine.planes_, whole.planes_)
+    np.testing.assert_array_equal(machine.history_, whole.history_)
+
+
+def test_average_kept_equals_the_mean_over_all_steps():
+    """Theta after step t has weight t; the start is part of each."""
+    X, y = random_problem(5, n=40, n_classes=2, low=-2)
+    model = CPMClassifier(n_planes=3, alpha=0.25, random_state=0)
+    mean = 0.0
+    for t in range(1, 41):
+        model.partial_fit(X[t - 1 : t], y[t - 1 : t], classes=[0, 1])
+        mean = mean + theta(model).astype(np.float64) * t / sum(range(1, 41))
+    found = np.column_stack([model.intercepts_, model.planes_])
+    np.testing.assert_allclose(found, mean / (0.25 * 40), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_of_a_polytope_have_no_planes_and_those_outside_have():
+    X, y = random_problem(6, n=200, n_classes=2, low=-2)
+    for sides, speaking in (("negative", [1]), ("positive", [0]), ("both", [0, 1])):
+        model = CPMClassifier(n_planes=3, sides=sides, random_state=0).fit(X, y)
+        assert np.unique(model.plane_classes_).tolist() == speaking
+        assert model.n_planes_ == 3 * len(speaking)
+        inside = np.setdiff1d([0, 1], speaking)
+        np.testing.assert_array_equal(model.assign(X) == -1, np.isin(model.predict(X), inside))
+
+
+def test_planes_start_apart_even_if_the_first_row_is_zero():
+    model = CPMClassifier(n_planes=4, fit_intercept=False, random_state=0)
+    planes = model.partial_fit(np.zeros((2, 5)), [0, 1]).planes_  # which moves nothing
+    assert len(np.unique(planes, axis=0)) == len(planes) == 8
+
+
+# ---- the end of training ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_steps", [1, 37, 100, 101, 250])
+def test_training_ends_after_so_many_steps(max_steps):
+    X, y = random_problem(8, n=100, n_classes=2)
+    machine = CPMClassifier(n_planes=3, entropy=0.0, shuffle=False, random_state=0)
+    stream = np.resize(np.arange(100), max_steps)
+    expected = clone(machine).partial_fit(X[stream], y[stream], classes=[0, 1])
+    model = machine.set_params(max_steps=max_steps, max_iter=1).fit(X, y)
+    assert model.n_steps_ == max_steps
+    assert model.n_iter_ == -(-max_steps // 100)
+    np.testing.assert_array_equal(model.planes_, expected.planes_)
+
+
+def test_every_pair_makes_as_many_steps_whatever_its_rows():
+    X, y = random_problem(9, n=100)
+    y[:60] = 0
+    model = CPMClassifier(n_planes=2, max_steps=150, random_state=0).fit(X, y)
+    assert [part.n_steps for part in model._training.models] == [150] * 3
+
+
+def test_a_pair_without_rows_makes_no_steps():
+    X, y = random_problem(10, n=100)
+    model = CPMClassifier(n_planes=2, max_steps=150, random_state=0)
+    model.fit(X, y, sample_weight=(y == 0).astype(float))
+    steps = {part.problem.classes: part.n_steps for part in model._training.models}
+    assert steps == {(0, 1): 150, (0, 2): 150, (1, 2): 0}
+    assert (model.predict(X) == 0).all()
+
+
+# ---- tuning ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_steps", [None, 300])
+def test_automatic_settings_are_from_the_grids_and_train_as_if_given(max_steps):
+    X, y = random_problem(11, n=100)
+    machine = CPMClassifier(n_planes=3, max_iter=4, max_steps=max_steps, random_state=0)
+    found = clone(machine).set_params(alpha="auto", entropy="auto").fit(X, y)
+    T = max_steps or 4 * 100
+    assert found.alpha_ in [10.0**k / T for k in range(5)]
+    assert found.entropy_ in ENTROPIES
+    given_both = machine.set_params(alpha=found.alpha_, entropy=found.entropy_).fit(X, y)
+    np.testing.assert_array_equal(found.planes_, given_both.planes_)
+    assert found.n_steps_ == given_both.n_steps_
+    again = clone(found).fit(X, y)
+    assert (again.alpha_, again.entropy_) == (found.alpha_, found.entropy_)
+
+
+def test_settings_are_searched_one_after_the_other_on_held_out_rows(monkeypatch):
+    """Section 5.1: first alpha without entropy, then entropy with the alpha found."""
+    X, y = random_problem(12, n=100)
+    tried, true_error = [], CPMClassifier._error
+
+    def error(self, training, data, order):
+        tried.append((self.alpha, self.entropy, true_error(self, training, data, order)))
+        assert order.size == 10
+        return tried[-1][2]
+
+    monkeypatch.setattr(CPMClassifier, "_error", error)
+    model = CPMClassifier(n_planes=3, max_iter=2, alpha="auto", entropy="auto", random_state=0)
+    model.fit(X, y)
+    first, then = tried[:5], tried[5:]
+    assert [(alpha, entropy) for alpha, entropy, _ in first] == [
+        (10.0**k / 200, 0.0) for k in range(5)
+    ]
+    assert model.alpha_ == min(first, key=lambda trial: trial[2])[0]
+    assert [(alpha, entropy) for alpha, entropy, _ in then] == [
+        (model.alpha_, entropy) for entropy in ENTROPIES
+    ]
+    assert model.entropy_ == min(then, key=lambda trial: trial[2])[1]
+
+
+def test_an_entropy_to_be_found_is_refused_chunk_by_chunk():
+    X, y = random_problem(13)
+    with pytest.raises(ValueError, match=r'^entropy="auto" needs fit: .*\.$'):
+        CPMClassifier(entropy="auto").partial_fit(X, y)
+    model = CPMClassifier(entropy="auto", max_iter=1, random_state=0).fit(X, y)
+    found = model.entropy_
+    assert model.partial_fit(X, y).entropy_ == found
+
+
+# ---- a hexagon -------------------------------------------------------------------------------
+
+ANGLES = np.arange(6) * np.pi / 3
+NORMALS = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
+
+
+def hexagon(seed):
+    """Rows inside a regular hexagon of height 2 (class 0) and around it, none near its edge."""
+    X = np.random.default_rng(seed).uniform(-2, 2, (9_000, 2))
+    distance = (X @ NORMALS.T).max(axis=1) - 1
+    clear = np.flatnonzero(np.abs(distance) > 0.1)[:3_000]
+    return X[clear], (distance[clear] > 0).astype(int)
+
+
+def fitted(seed, **parameters):
+    return CPMClassifier(sides="negative", random_state=seed, **parameters).fit(*hexagon(seed))
+
+
+def count_faces(model, seed):
+    """Planes that decide one row in a hundred of those outside, or more."""
+    X, y = hexagon(seed)
+    planes = model.assign(X[y == 1])
+    counts = np.bincount(planes[planes >= 0], minlength=model.n_planes_)
+    return int((counts >= 0.01 * (y == 1).sum()).sum())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_planes": 8, "entropy": 0.9, "alpha": 1e-4, "max_iter": 20},
+        {"n_planes": 16, "entropy": 0.0, "alpha": 1e-5, "max_iter": 100},
+    ],
+    ids=str,
+)
+def test_a_hexagon_is_found_with_its_six_faces(parameters, seed):
+    """Planes that are not needed decide nothing."""
+    model = fitted(seed, **parameters)
+    assert model.score(*hexagon(seed)) == 1
+    assert count_faces(model, seed) == 6
+    decided = np.unique(model.assign(hexagon(seed)[0]))
+    directions = model.planes_[decided[decided >= 0]] @ NORMALS.T
+    assert np.sort(directions.argmax(axis=1)).tolist() == list(range(6))  # one each way
+
+
+@pytest.mark.compiled
+def test_planes_left_alone_lose_faces_that_entropy_keeps():
+    """With six planes and not one to spare: 4 of 12 hexagons whole without it, 10 with it."""
+    settings_ = {"n_planes": 6, "alpha": 1e-5, "max_iter": 100}
+    alone = [count_faces(fitted(seed, entropy=0.0, **settings_), seed) for seed in range(6)]
+    spread = [count_faces(fitted(seed, entropy=0.95, **settings_), seed) for seed in range(6)]
+    assert sum(spread) >= sum(alone) + 3
+
+
+@pytest.mark.compiled
+def test_full_entropy_keeps_more_planes_at_work_than_there_are_faces():
+    model = fitted(0, n_planes=16, entropy=1.0, alpha=1e-4, max_iter=20)
+    assert count_faces(model, 0) > 8
