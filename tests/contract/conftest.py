@@ -20,6 +20,14 @@ from polyplane.estimator.parameters import REGISTRY
 for name in polyplane.__all__:  # a name enters the registry when it is first used
     getattr(polyplane, name)
 
+SIDE_BY_SIDE = [  # other paths around the loops, the same inside them
+    AMMClassifier(multi_class="ovo"),
+    AMMClassifier(multi_class="ovo", combine="margin"),
+    AMMClassifier(multi_class="ovr", n_estimators=3),
+    AMMClassifier(n_estimators=2),
+    MMClassifier(multi_class="ovo"),
+    PegasosClassifier(multi_class="ovr"),
+]
 EVERY = [
     *(made() for made in REGISTRY.values()),
     MMClassifier(n_planes=7),  # more planes than a tile has lanes
@@ -28,13 +36,7 @@ EVERY = [
     AMMClassifier(prune_interval=7, prune_budget=3.0),
     AMMClassifier(max_planes=2),
     AMMClassifier(fit_intercept=False),
-    AMMClassifier(multi_class="ovo"),
-    AMMClassifier(multi_class="ovo", combine="vote"),
-    AMMClassifier(multi_class="ovr", n_estimators=3),
-    AMMClassifier(n_estimators=2),
-    MMClassifier(multi_class="ovo"),
     PegasosClassifier(average=False),
-    PegasosClassifier(multi_class="ovr"),
     Poly2Classifier(gamma=0.5, coef0=2.0),
     CPMClassifier(entropy=0.0),
     CPMClassifier(max_steps=100),
@@ -43,13 +45,19 @@ EVERY = [
     GAMMClassifier(clone_probability=0.5, prune_interval=20, prune_budget=3.0),
     SAMMClassifier(mu=0.01, l1=0.001),
     SAMMClassifier(mu=0.0),
+    *SIDE_BY_SIDE,
 ]
 STREAMING = [made for made in EVERY if hasattr(made, "partial_fit")]
 
 
 def named(variants):
     """Variants as parameters of a fixture, each under its own name."""
-    return [pytest.param(made, id=repr(made)) for made in variants]
+    return [pytest.param(made, id=repr(made), marks=marks_of(made)) for made in variants]
+
+
+def marks_of(variant):
+    """What has no loop of its own is left out without the JIT, to save minutes."""
+    return [pytest.mark.compiled] if variant in SIDE_BY_SIDE else []
 
 
 @pytest.fixture(params=named(EVERY))

@@ -125,7 +125,7 @@ def test_pairs_decide_by_their_margins_or_by_votes(machine):
 
 
 def test_combine_is_read_by_prediction():
-    model = AMMClassifier(multi_class="ovo", random_state=0).fit(X, Y)
+    model = AMMClassifier(multi_class="ovo", combine="margin", random_state=0).fit(X, Y)
     by_margin = model.decision_function(X)
     by_vote = clone(model).set_params(combine="vote").fit(X, Y).decision_function(X)
     np.testing.assert_array_equal(model.set_params(combine="vote").decision_function(X), by_vote)
@@ -179,7 +179,8 @@ def test_the_decision_of_an_ensemble_is_the_mean_of_its_members(machine, kind):
 
 def test_pairs_of_an_ensemble_decide_by_mean_scores():
     """Leads are averaged before they are cut: an ensemble of pairs is made of ensembles."""
-    ensemble = MMClassifier(multi_class="ovo", n_estimators=3, max_iter=1, random_state=0).fit(X, Y)
+    machine = MMClassifier(n_estimators=3, max_iter=1, random_state=0)
+    ensemble = several(machine, "ovo", combine="margin").fit(X, Y)
     margins = np.zeros((len(X), 4))
     for a, b in PAIRS:
         rows = np.isin(Y, (a, b))

@@ -60,7 +60,8 @@ def test_equals_the_paper_transcribed(sides, n_planes, entropy):
 
 def test_all_storages_give_the_same_bits():
     X, y = random_problem(1, n=80, width=19)
-    models = [CPMClassifier(random_state=3).fit(stored, y) for stored in storages(X).values()]
+    machine = CPMClassifier(max_iter=2, random_state=3)
+    models = [clone(machine).fit(stored, y) for stored in storages(X).values()]
     for other in models[1:]:
         np.testing.assert_array_equal(other.planes_, models[0].planes_)
         np.testing.assert_array_equal(other.decision_function(X), models[0].decision_function(X))
@@ -163,12 +164,12 @@ def test_a_pair_without_rows_makes_no_steps():
 # ---- tuning ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("max_steps", [None, 300])
+@pytest.mark.parametrize("max_steps", [None, 120])
 def test_automatic_settings_are_from_the_grids_and_train_as_if_given(max_steps):
-    X, y = random_problem(11, n=100)
-    machine = CPMClassifier(n_planes=3, max_iter=4, max_steps=max_steps, random_state=0)
+    X, y = random_problem(11, n=50)
+    machine = CPMClassifier(n_planes=3, max_iter=2, max_steps=max_steps, random_state=0)
     found = clone(machine).set_params(alpha="auto", entropy="auto").fit(X, y)
-    T = max_steps or 4 * 100
+    T = max_steps or 2 * 50
     assert found.alpha_ in [10.0**k / T for k in range(5)]
     assert found.entropy_ in ENTROPIES
     given_both = machine.set_params(alpha=found.alpha_, entropy=found.entropy_).fit(X, y)

@@ -53,11 +53,11 @@ def test_equals_the_paper_transcribed(seed, l1):
 
 def test_all_storages_give_the_same_bits():
     X, y = random_problem(1, n=80, width=19)
-    machines = [SAMMClassifier(mu=0.01, random_state=3), SAMMClassifier(l1=0.001, random_state=3)]
-    for machine in machines:
-        models = [machine.fit(stored, y).planes_ for stored in storages(X).values()]
-        for other in models[1:]:
-            np.testing.assert_array_equal(other, models[0])
+    for penalties in ({"mu": 0.01}, {"l1": 0.001}):
+        machine = SAMMClassifier(max_iter=3, random_state=3, **penalties)
+        planes = [machine.fit(stored, y).planes_ for stored in storages(X).values()]
+        for other in planes[1:]:
+            np.testing.assert_array_equal(other, planes[0])
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -125,12 +125,12 @@ def blobs(seed=0):
     return centres[y] + generator.normal(0, 0.7, (300, 2)), y
 
 
-@pytest.mark.parametrize("mu", [1e-3, 1e-2])
+@pytest.mark.parametrize("mu", [1e-2, 3e-2])
 def test_the_average_keeps_the_classes_that_the_last_step_has(mu):
     """As training settles, sums are hardly longer than the threshold: so must their averages be."""
     X, y = blobs()
     for average in (False, True):
-        model = SAMMClassifier(mu=mu, average=average, max_iter=50, random_state=0).fit(X, y)
+        model = SAMMClassifier(mu=mu, average=average, max_iter=10, random_state=0).fit(X, y)
         assert np.unique(model.plane_classes_).tolist() == [0, 1, 2]
         assert model.score(X, y) > 0.9
 

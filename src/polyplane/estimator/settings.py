@@ -45,11 +45,11 @@ class Settings:
         ),
     )
     combine: str = parameter(
-        default="margin",
-        allowed=one_of("margin", "vote"),
+        default="vote",
+        allowed=one_of("vote", "margin"),
         meaning=(
-            "How pairs of classes decide: by their margins, cut to [-1, 1] and added, or by one "
-            "vote each, margins deciding between equals."
+            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
+            "by their margins, cut to [-1, 1] and added."
         ),
     )
     n_estimators: int = parameter(

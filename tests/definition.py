@@ -1,0 +1,112 @@
+"""What a fitted estimator says, worked out from its planes in plain loops over the definition."""
+
+import numpy as np
+
+from polyplane.engine.targets import LEFT_OUT
+from polyplane.model.decomposition import REST
+from tests.reference.poly2 import poly2_map
+
+ONE = np.float32(1)
+
+
+def is_one_model(estimator):
+    """Whether the best plane of all decides: one model of all classes, each with planes."""
+    return len(estimator._training.models) == 1 and estimator._empty_score() == -np.inf
+
+
+def rows_of_planes(estimator, X):
+    """The rows as the planes see them: as they are, or with products of their columns."""
+    return poly2_map(X, estimator.gamma, estimator.coef0) if multiplies(estimator) else X
+
+
+def multiplies(estimator):
+    """Whether planes lie in a space of products of columns."""
+    return hasattr(estimator, "gamma")
+
+
+def visits(estimator, y):
+    """How many steps one pass over rows with these labels takes, of all models together."""
+    training = estimator._training
+    by_label = np.argsort(training.labels)
+    codes = by_label[np.searchsorted(training.labels, y, sorter=by_label)]
+    return sum(int((model.codes[codes] != LEFT_OUT).sum()) for model in training.models)
+
+
+def sides(estimator):
+    """In the order of `planes_`: estimator, problem, classes by rank, and planes of each side.
+
+    A side is (rank of its class, 1 or -1 where it speaks against it, indices of its planes).
+    """
+    training = estimator._training
+    ranks, n_classes, first = training.ranks.tolist(), len(training.labels), 0
+    in_order = sorted(training.models, key=lambda model: model.estimator)
+    for model in in_order:
+        owner = estimator._finish(model).owner
+        problem = model.problem.classes
+        if n_classes <= 2 or not problem:
+            meanings = sorted((ranks[code], 1, code) for code in range(n_classes))
+        else:
+            label = max(problem)
+            meanings = [
+                (ranks[label], -1, code) if c == REST else (ranks[c], 1, code)
+                for code, c in enumerate(problem)
+            ]
+        out = []
+        for rank, sign, code in meanings:
+            n_planes = int((owner == code).sum())
+            out.append((rank, sign, list(range(first, first + n_planes))))
+            first += n_planes
+        yield model, out
+
+
+def side_scores(estimator, by_plane):
+    """By model, the best score of each side on one row; a side without planes as agreed."""
+    lowest = min([np.float32(0), *by_plane])
+    below_all = lowest - max(ONE, np.float32(-1e-6) * lowest)
+    without = max(np.float32(estimator._empty_score()), below_all)
+    return [
+        (
+            model,
+            [(r, s, max((by_plane[j] for j in planes), default=without)) for r, s, planes in of],
+        )
+        for model, of in sides(estimator)
+    ]
+
+
+def class_scores(estimator, by_plane):
+    """By rank, on one row, as `model/decomposition.py` has it; in float32, as it is done there."""
+    training = estimator._training
+    n_classes, n_estimators = len(training.labels), estimator.n_estimators
+    means = {}
+    for model, of_sides in side_scores(estimator, by_plane):
+        total = means.setdefault(
+            model.problem.classes, [[r, s, np.float32(0)] for r, s, _ in of_sides]
+        )
+        for mean, (_, _, score) in zip(total, of_sides, strict=True):
+            mean[2] += score
+    for of_sides in means.values():
+        for mean in of_sides:
+            mean[2] /= np.float32(n_estimators)
+    if len(means) == 1:
+        [of_sides] = means.values()
+        return [score for _, _, score in of_sides]
+    scores, votes = [np.float32(0)] * n_classes, [np.float32(0)] * n_classes
+    for _, ((first, first_sign, low), (second, _, high)) in sorted(means.items(), key=_by_age):
+        lead = high - low
+        if first_sign == -1:  # one against the rest
+            scores[second] = lead
+            continue
+        cut = min(ONE, max(-ONE, lead))
+        scores[second] += cut
+        scores[first] -= cut
+        votes[second] += np.sign(lead) / 2
+        votes[first] -= np.sign(lead) / 2
+    if training.kind == "ovr" or estimator.combine == "margin":
+        return scores
+    tie_break = np.float32(0.2 / n_classes)
+    return [vote + tie_break * score for vote, score in zip(votes, scores, strict=True)]
+
+
+def _by_age(item):
+    """Pairs in the order in which their younger class was met."""
+    return max(item[0]), min(item[0])
