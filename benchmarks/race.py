@@ -11,16 +11,21 @@ from pathlib import Path
 RESULTS = Path(__file__).parent / "results"
 
 
-def race(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each job over so many rounds, after one round to warm up."""
-    times: dict[str, list[float]] = {name: [] for name in jobs}
+def times(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each job in so many rounds, after one round to warm up."""
+    out: dict[str, list[float]] = {name: [] for name in jobs}
     for turn in range(rounds + 1):
         for name, job in jobs.items():
             start = time.perf_counter()
             job()
             if turn > 0:
-                times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(seconds) for name, seconds in times.items()}
+                out[name].append(time.perf_counter() - start)
+    return out
+
+
+def race(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median seconds of each job over so many rounds, after one round to warm up."""
+    return {name: statistics.median(seconds) for name, seconds in times(jobs, rounds).items()}
 
 
 def processor() -> str:

@@ -20,33 +20,33 @@ from polyplane.estimator.parameters import REGISTRY
 for name in polyplane.__all__:  # a name enters the registry when it is first used
     getattr(polyplane, name)
 
-SIDE_BY_SIDE = [  # other paths around the loops, the same inside them
+OTHER_LOOPS = [  # variants that take other paths inside the loops
+    *(made() for made in REGISTRY.values()),
+    AMMClassifier(mode="batch"),
+    AMMClassifier(grow_rivals=True),
+    CPMClassifier(sides="positive", n_planes=3, multi_class="ovr"),
+    GAMMClassifier(clone_probability=0.5, prune_interval=20, prune_budget=3.0),
+    SAMMClassifier(mu=0.01, l1=0.001),
+]
+SAME_LOOPS = [  # variants that take other paths around them
+    MMClassifier(n_planes=7),  # more planes than a tile has lanes
+    AMMClassifier(prune_interval=7, prune_budget=3.0),
+    AMMClassifier(max_planes=2),
+    AMMClassifier(fit_intercept=False),
     AMMClassifier(multi_class="ovo"),
     AMMClassifier(multi_class="ovo", combine="margin"),
     AMMClassifier(multi_class="ovr", n_estimators=3),
     AMMClassifier(n_estimators=2),
     MMClassifier(multi_class="ovo"),
-    PegasosClassifier(multi_class="ovr"),
-]
-EVERY = [
-    *(made() for made in REGISTRY.values()),
-    MMClassifier(n_planes=7),  # more planes than a tile has lanes
-    AMMClassifier(mode="batch"),
-    AMMClassifier(grow_rivals=True),
-    AMMClassifier(prune_interval=7, prune_budget=3.0),
-    AMMClassifier(max_planes=2),
-    AMMClassifier(fit_intercept=False),
     PegasosClassifier(average=False),
+    PegasosClassifier(multi_class="ovr"),
     Poly2Classifier(gamma=0.5, coef0=2.0),
     CPMClassifier(entropy=0.0),
     CPMClassifier(max_steps=100),
     CPMClassifier(sides="negative"),
-    CPMClassifier(sides="positive", n_planes=3, multi_class="ovr"),
-    GAMMClassifier(clone_probability=0.5, prune_interval=20, prune_budget=3.0),
-    SAMMClassifier(mu=0.01, l1=0.001),
     SAMMClassifier(mu=0.0),
-    *SIDE_BY_SIDE,
 ]
+EVERY = [*OTHER_LOOPS, *SAME_LOOPS]
 STREAMING = [made for made in EVERY if hasattr(made, "partial_fit")]
 
 
@@ -56,8 +56,8 @@ def named(variants):
 
 
 def marks_of(variant):
-    """What has no loop of its own is left out without the JIT, to save minutes."""
-    return [pytest.mark.compiled] if variant in SIDE_BY_SIDE else []
+    """Without the JIT, which is there to look inside the loops, the others would take minutes."""
+    return [pytest.mark.compiled] if variant in SAME_LOOPS else []
 
 
 @pytest.fixture(params=named(EVERY))

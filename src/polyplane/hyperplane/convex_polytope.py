@@ -155,7 +155,8 @@ class CPMClassifier(HyperplaneClassifier):
         whole = {"max_steps": None}
         if self.alpha == "auto":
             entropy = 0.0 if self.entropy == "auto" else self.entropy
-            n_steps = self.max_steps or self.max_iter * data.labels.size
+            share = 2 / max(2, labels.size) if self.multi_class == "ovo" else 1  # of a pair's rows
+            n_steps = self.max_steps or share * self.max_iter * data.labels.size
             alphas = [10.0**k / n_steps for k in range(5)]
             fixed = whole | {"entropy": entropy}
             found["alpha"] = self._best_of("alpha", alphas, fixed, data, labels, seed)
