@@ -110,8 +110,8 @@ def main():
         f"{EPOCHS} epochs; AMM has the alpha (1e-2 ... 1e-7) with the lowest error in five-fold "
         "cross-validation on the training rows (MNIST: on a held-out sixth). SAMM has the alpha "
         "and mu (1e-5 ... 3e-2) with the lowest such error or, of those with no higher error "
-        "than AMM, the ones with the fewest planes. Mean and deviation of five seeds; times are medians of "
-        "interleaved runs on one core.",
+        "than AMM, the ones with the fewest planes. Mean and deviation of five seeds; times are "
+        "medians of interleaved runs on one core.",
         beside_amm(found),
         "Test error % (planes) against mu at the alpha chosen for SAMM, three seeds, as in the "
         "paper's Table 4: [picture](../../docs/pictures/sparse_amm.svg).",
