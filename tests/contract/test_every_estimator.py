@@ -101,13 +101,16 @@ def test_a_clone_is_unfitted_and_has_the_same_parameters(estimator, X, y):
         model.predict(X)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["planes_", "intercepts_", "plane_classes_", "n_planes_", "n_steps_", "alpha_", "history_"],
-)
-def test_fitted_attributes_appear_with_fit(estimator, X, y, name):
-    assert not hasattr(estimator, name)
-    assert hasattr(estimator.fit(X, y), name)
+FITTED = [
+    "planes_", "intercepts_", "plane_classes_", "plane_signs_", "planes_per_class_", "n_planes_",
+    "n_steps_", "alpha_", "history_",
+]  # fmt: skip
+
+
+def test_fitted_attributes_appear_with_fit(estimator, X, y):
+    assert [name for name in FITTED if hasattr(estimator, name)] == []
+    estimator.fit(X, y)
+    assert [name for name in FITTED if not hasattr(estimator, name)] == []
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "assign", "plane_scores"])

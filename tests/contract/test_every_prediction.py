@@ -140,6 +140,8 @@ def test_planes_of_one_class_stand_together(estimator, X, y):
     ]
     found = list(zip(model.plane_classes_, model.plane_signs_, strict=True))
     assert found == expected
+    counts = [sum(label == c and sign == 1 for label, sign in expected) for c in model.classes_]
+    assert model.planes_per_class_.tolist() == counts
     if is_one_model(model):
         assert (np.diff(model.plane_classes_) >= 0).all()
 

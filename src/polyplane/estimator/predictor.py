@@ -96,6 +96,13 @@ class Predictor(Machine, Trained, ClassifierMixin, BaseEstimator):  # type: igno
         return self._record().plane_sign
 
     @property
+    def planes_per_class_(self) -> Array:
+        """How many planes speak for each of `classes_`."""
+        record = self._record()
+        speaks_for = record.plane_class[record.plane_sign > 0]
+        return np.bincount(speaks_for, minlength=self._training.classes.size)
+
+    @property
     def n_planes_(self) -> int:
         """How many planes the model has."""
         return self._record().n_planes
