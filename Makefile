@@ -35,10 +35,13 @@ demo: env  ## train on digits and show what was learned
 	@$(BIN)/python -m polyplane.cli.demo
 
 test: lint  ## lint, then the test suite compiled and, for coverage inside loops, without the JIT
-	@echo 'Testing the compiled code.'
-	@$(BIN)/python -m pytest
-	@echo 'Testing the same code without the JIT.'
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m 'not compiled'
+	@echo 'Testing the compiled code and, at the same time, the same code without the JIT.'
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:cacheprovider -m 'not compiled' \
+		> $(VENV)/without-jit.log 2>&1 & without_jit=$$!; \
+	$(BIN)/python -m pytest; compiled=$$?; \
+	echo 'Waiting for the tests without the JIT.'; \
+	if wait $$without_jit; then tail -n 20 $(VENV)/without-jit.log; exit $$compiled; \
+	else cat $(VENV)/without-jit.log; exit 1; fi
 
 check: test  ## the same as test
 
