@@ -482,3 +482,27 @@ def test_history_numbers_the_models_and_errors_are_their_own():
         n_rows = int(np.isin(Y, pair).sum())
         steps = history["step"][history["model"] == k]
         assert steps.tolist() == [2**j for j in range(20) if 2**j <= 2 * n_rows]
+
+
+# ---- progress --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_progress_ends_at_its_end(kind, monkeypatch):
+    """The steps announced are those made, in the search and in the fit."""
+    announced, made = [], []
+
+    @contextlib.contextmanager
+    def progress(title, n_rows, shown):
+        announced.append(n_rows)
+        made.append(0)
+
+        def report(n_visited, n_planes, error):
+            made[-1] += n_visited
+
+        yield report
+
+    monkeypatch.setattr("polyplane.estimator.base.progress", progress)
+    AMMClassifier(alpha="auto", multi_class=kind, n_estimators=2, max_iter=2).fit(X, Y)
+    assert made == announced
+    assert len(made) == 2

@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array, with_classes, with_features, zero_planes
 from polyplane.engine.rows import with_own_page
-from polyplane.engine.targets import rows_of
+from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.estimator.parameters import check_parameters, with_parameters
 from polyplane.estimator.predictor import Predictor
 from polyplane.estimator.progress import Report, progress
@@ -322,8 +322,10 @@ class HyperplaneClassifier(Predictor):
             errors[k] = trial._error(training, own_rows, held_out)
 
         title = f"{self._title()}: {name}"
-        n_models = len(Decomposition(self.multi_class, "margin", labels).problems())
-        total = len(values) * epochs * members.size * n_models * self.n_estimators
+        counts = np.bincount(data.labels[members], minlength=labels.size)
+        problems = Decomposition(self.multi_class, self.combine, labels).problems()
+        visited = [counts[problem.codes(labels.size) != LEFT_OUT].sum() for problem in problems]
+        total = len(values) * epochs * self.n_estimators * int(sum(visited))
         with progress(title, total, self._shows()) as report:
             for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
         return values[int(np.argmin(errors))]
