@@ -23,7 +23,7 @@ def start_of(machine, X):
     model = only_model(machine)
     length = NOISE * length_of_row(dense_rows(X, model.constant), 0)
     owners = SPEAKS_FOR[machine.sides]
-    starts = [machine._start(model, label, length) for label in owners]
+    starts = [model.start_of(machine.n_planes, label, length) for label in owners]
     if machine.n_planes == 1:
         starts = [np.zeros((1, X.shape[1] + 1))] * len(owners)
     return np.concatenate(starts).astype(np.float64), np.repeat(owners, machine.n_planes)

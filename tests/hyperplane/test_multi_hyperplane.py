@@ -13,7 +13,8 @@ from tests.reference.multi_hyperplane import multi_hyperplane
 
 def start_of(machine):
     """Theta before the first step, by the seed that the model drew."""
-    planes = [machine._start(only_model(machine), label) for label in range(machine.classes_.size)]
+    model, labels = only_model(machine), range(machine.classes_.size)
+    planes = [model.start_of(machine.n_planes, label, model.start_length) for label in labels]
     return np.concatenate(planes).astype(np.float64)
 
 

@@ -108,6 +108,19 @@ class Model:
         """The first row, as it stands, that this model visits."""
         return int(np.argmax(self.visits(data)))
 
+    def start_of(self, n_planes: int, label: int, length: float) -> Array:
+        """Planes of a class before the first step: random directions of a length, or one zero.
+
+        Planes that start equal would be told apart only by the rule that breaks ties.
+        """
+        if n_planes == 1:
+            return np.zeros((1, 1), np.float32)
+        generator = np.random.default_rng([self.seed, label])
+        start = generator.standard_normal((n_planes, self.n_features + 1))
+        start *= length / np.linalg.norm(start, axis=1, keepdims=True)
+        start[:, 0] *= self.constant
+        return start.astype(np.float32)
+
     @property
     def mean_step(self) -> float:
         """The step that the sums handed out stand for: the last, or the mean of the average."""

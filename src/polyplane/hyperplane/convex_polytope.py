@@ -99,20 +99,11 @@ class CPMClassifier(HyperplaneClassifier):
     def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
         length = NOISE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
         for label in SPEAKS_FOR[self.sides]:
-            start = self._start(model, label, length)
+            start = model.start_of(self.n_planes, label, length)
             model.planes = with_planes(model.planes, np.full(len(start), label), start)
         n_lanes = -(-count_planes(model.planes) // LANES) * LANES  # no room for births: none come
         model.planes = resized(model.planes, len(model.planes.sums), n_lanes)
         model.tally = new_tally(n_lanes)
-
-    def _start(self, model: Model, label: int, length: float) -> Array:
-        if self.n_planes == 1:
-            return np.zeros((1, 1), np.float32)
-        generator = np.random.default_rng([model.seed, label])
-        start = generator.standard_normal((self.n_planes, model.n_features + 1))
-        start *= length / np.linalg.norm(start, axis=1, keepdims=True)
-        start[:, 0] *= model.constant
-        return start.astype(np.float32)
 
     def _entropy_in_bits(self) -> float:
         return float(self._setting("entropy")) * math.log2(self.n_planes)

@@ -16,7 +16,7 @@ Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vuc
 
 import numpy as np
 
-from polyplane.engine.planes import Array, with_planes
+from polyplane.engine.planes import with_planes
 from polyplane.engine.rows import length_of_row
 from polyplane.estimator.hinge import HingeClassifier
 from polyplane.estimator.parameters import at_least, parameter, register
@@ -43,14 +43,5 @@ class MMClassifier(HingeClassifier):
         if first == 0 and self.n_planes > 1:
             model.start_length = length_of_row(data.rows, model.first_row(data)) or 1.0
         for label in range(first, model.planes.room_left.size):
-            start = self._start(model, label)
+            start = model.start_of(self.n_planes, label, model.start_length)
             model.planes = with_planes(model.planes, np.full(len(start), label), start)
-
-    def _start(self, model: Model, label: int) -> Array:
-        if self.n_planes == 1:
-            return np.zeros((1, 1), np.float32)
-        generator = np.random.default_rng([model.seed, label])
-        start = generator.standard_normal((self.n_planes, model.n_features + 1))
-        start *= model.start_length / np.linalg.norm(start, axis=1, keepdims=True)
-        start[:, 0] *= model.constant
-        return start.astype(np.float32)
