@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from polyplane.engine.rows import dense_rows, packed
 from polyplane.engine.targets import LEFT_OUT
+from polyplane.estimator.prototypes import matrix_of
 from polyplane.model.decomposition import REST
 from tests.reference.poly2 import poly2_map
 
@@ -11,12 +13,20 @@ ONE = np.float32(1)
 
 def is_one_model(estimator):
     """Whether the best plane of all decides: one model of all classes, each with planes."""
-    return len(estimator._training.models) == 1 and estimator._empty_score() == -np.inf
+    is_alone = len(estimator._training.models) == 1 and estimator._empty_score() == -np.inf
+    return is_alone and not estimator._is_soft()
 
 
 def rows_of_planes(estimator, X):
-    """The rows as the planes see them: as they are, or with products of their columns."""
-    return poly2_map(X, estimator.gamma, estimator.coef0) if multiplies(estimator) else X
+    """The rows as the planes see them: as they are, with products of columns, or ranked."""
+    if multiplies(estimator):
+        return poly2_map(X, estimator.gamma, estimator.coef0)
+    columns = estimator._training.columns
+    if columns is None or not columns.has_knots:
+        return X
+    rows = dense_rows(np.ascontiguousarray(X), 1.0)
+    seen = packed(columns.for_prediction(rows), np.arange(len(X)))
+    return matrix_of(seen, columns.n_features).toarray()
 
 
 def multiplies(estimator):
@@ -60,14 +70,18 @@ def sides(estimator):
 
 
 def side_scores(estimator, by_plane):
-    """By model, the best score of each side on one row; a side without planes as agreed."""
+    """By model, the score of each side on one row: of its best plane, or of all together.
+
+    A side without planes scores as agreed.
+    """
     lowest = min([np.float32(0), *by_plane])
     below_all = lowest - max(ONE, np.float32(-1e-6) * lowest)
     without = max(np.float32(estimator._empty_score()), below_all)
+    score = np.logaddexp.reduce if estimator._is_soft() else max
     return [
         (
             model,
-            [(r, s, max((by_plane[j] for j in planes), default=without)) for r, s, planes in of],
+            [(r, s, score(by_plane[planes]) if planes else without) for r, s, planes in of],
         )
         for model, of in sides(estimator)
     ]
@@ -91,11 +105,14 @@ def class_scores(estimator, by_plane):
         [of_sides] = means.values()
         return [score for _, _, score in of_sides]
     scores, votes = [np.float32(0)] * n_classes, [np.float32(0)] * n_classes
+    soft = [np.float64(0)] * n_classes
     for _, ((first, first_sign, low), (second, _, high)) in sorted(means.items(), key=_by_age):
         lead = high - low
         if first_sign == -1:  # one against the rest
             scores[second] = lead
             continue
+        soft[second] += np.log(0.05 + 1 / (1 + np.exp(-np.float64(lead))))
+        soft[first] += np.log(0.05 + 1 / (1 + np.exp(np.float64(lead))))
         cut = min(ONE, max(-ONE, lead))
         scores[second] += cut
         scores[first] -= cut
@@ -103,6 +120,8 @@ def class_scores(estimator, by_plane):
         votes[first] -= np.sign(lead) / 2
     if training.kind == "ovr" or estimator.combine == "margin":
         return scores
+    if estimator.combine == "soft":
+        return soft
     tie_break = np.float32(0.2 / n_classes)
     return [vote + tie_break * score for vote, score in zip(votes, scores, strict=True)]
 

@@ -18,6 +18,7 @@ _HOMES = {
     "GAMMClassifier": "polyplane.hyperplane.growing_amm",
     "MMClassifier": "polyplane.hyperplane.multi_hyperplane",
     "PegasosClassifier": "polyplane.hyperplane.pegasos",
+    "PolyplaneClassifier": "polyplane.hyperplane.polyplane",
     "Poly2Classifier": "polyplane.hyperplane.poly2",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
 }

@@ -13,6 +13,7 @@ from polyplane import (
     MMClassifier,
     PegasosClassifier,
     Poly2Classifier,
+    PolyplaneClassifier,
     SAMMClassifier,
 )
 from polyplane.estimator.parameters import REGISTRY
@@ -20,8 +21,10 @@ from polyplane.estimator.parameters import REGISTRY
 for name in polyplane.__all__:  # a name enters the registry when it is first used
     getattr(polyplane, name)
 
+SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "init": "subset", "alpha": 1e-3}
 OTHER_LOOPS = [  # variants that take other paths inside the loops
-    *(made() for made in REGISTRY.values()),
+    *(made() for name, made in REGISTRY.items() if name != "PolyplaneClassifier"),
+    PolyplaneClassifier(columns="plain", **SET),
     AMMClassifier(mode="batch"),
     AMMClassifier(grow_rivals=True),
     CPMClassifier(sides="positive", n_planes=3, multi_class="ovr"),
@@ -29,6 +32,10 @@ OTHER_LOOPS = [  # variants that take other paths inside the loops
     SAMMClassifier(mu=0.01, l1=0.001),
 ]
 SAME_LOOPS = [  # variants that take other paths around them
+    PolyplaneClassifier(),
+    PolyplaneClassifier(columns="knots", multi_class="ovo", **SET),
+    PolyplaneClassifier(columns="rank", multi_class="ovr", n_estimators=2, **SET),
+    PolyplaneClassifier(columns="plain", fit_intercept=False, temperature=0.5, **SET),
     MMClassifier(n_planes=7),  # more planes than a tile has lanes
     AMMClassifier(prune_interval=7, prune_budget=3.0),
     AMMClassifier(max_planes=2),

@@ -69,15 +69,20 @@ def test_classes_may_be_named_before_they_are_seen(streaming, X, y):
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, np.ndarray.tolist])
 def test_wider_rows_are_welcome(streaming, X, y, convert):
     wide = np.column_stack([X, X[::-1], X])
+    if getattr(streaming, "columns", "") == "knots":
+        pytest.skip("which cannot widen: tests/model/test_columns.py")
     streaming.partial_fit(convert(X), y).partial_fit(convert(wide), y)
     assert streaming.n_features_in_ == 15
-    assert streaming.planes_.shape == (streaming.n_planes_, streaming._count_features(15))
+    assert streaming.planes_.shape == (
+        streaming.n_planes_,
+        streaming._features_of(streaming._training),
+    )
     assert streaming.planes_[:, 5:].any()
     assert np.isfinite(streaming.decision_function(convert(wide))).all()
 
 
 def test_columns_never_seen_are_columns_of_zeros(streaming, X, y):
-    if getattr(streaming, "n_planes", 1) > 1:
+    if getattr(streaming, "n_planes", 1) != 1:
         pytest.skip("planes that start at random draw one number per column")
     wide = np.column_stack([X, X[::-1], X])
     padded = np.column_stack([X, np.zeros((len(X), 10), np.float32)])

@@ -133,7 +133,11 @@ def test_fitting_again_forgets_the_first_fit(estimator, X, y):
 def test_one_epoch_of_fit_equals_partial_fit_over_any_chunks(streaming, X, y):
     if getattr(streaming, "max_steps", None):
         pytest.skip("max_steps is the end of fit; a stream ends where it ends")
-    whole = clone(streaming).set_params(max_iter=1, shuffle=False).fit(X, y)
+    whole = clone(streaming).set_params(max_iter=1, shuffle=False)
+    if streaming._is_soft():  # whose steps in a fit depend on its length
+        whole.partial_fit(X, y)
+    else:
+        whole.fit(X, y)
     for chunk in np.split(np.arange(y.size), [1, 2, 9, 30]):
         streaming.partial_fit(X[chunk], y[chunk], classes=[0, 1, 2])
     assert_same_scores(whole, streaming, X)
@@ -155,6 +159,8 @@ def test_a_mistake_is_a_row_whose_class_did_not_win_before_its_step(streaming, X
     """Of each model by itself: its side of the row's class against its best other side."""
     if getattr(streaming, "mu", 0) > 0:
         pytest.skip("in the loop a plane shrunk to nothing scores 0; a finished model drops it")
+    if streaming._is_soft():
+        pytest.skip("starts anew until it has seen enough: tests/engine/test_softmax.py")
     streaming.set_params(average=False)
     n_mistakes = np.zeros(0, int)
     for i in range(y.size):
@@ -166,7 +172,7 @@ def test_a_mistake_is_a_row_whose_class_did_not_win_before_its_step(streaming, X
         for k, model in enumerate(models):
             if not before or before[k] == 0:  # nothing has won yet, but planes may start at random
                 n_mistakes[k] = model.planes.counts[MISTAKES]
-                assert n_mistakes[k] == model.n_steps or streaming.n_planes > 1
+                assert n_mistakes[k] == model.n_steps or streaming.n_planes != 1
             elif model.n_steps > before[k]:
                 code = model.codes[y[i]]
                 rivals = [score for other, score in scores[k].items() if other != code]
@@ -242,7 +248,19 @@ READ_BY_PREDICTION = "combine", "n_jobs"  # how pairs decide, and the number of 
 
 def another(field, value):
     """Some other value that the parameter may have."""
-    words = "balanced", "online", "batch", "ovo", "ovr", "positive", "both"
+    words = (
+        "balanced",
+        "online",
+        "batch",
+        "ovo",
+        "ovr",
+        "positive",
+        "both",
+        "subset",
+        "rank",
+        "plain",
+        "soft",
+    )
     candidates = [0.75, 2, 4, *words, True, False]
     allows = field.metadata["allowed"].allows
     return next(other for other in candidates if other != value and allows(other))

@@ -124,14 +124,17 @@ def test_class_scores_follow_from_plane_scores_by_definition(estimator, X, y, n_
     expected = np.array([class_scores(model, by_plane) for by_plane in model.plane_scores(X)])
     if n_classes == 2:
         expected = expected[:, 1] - expected[:, 0]
-    np.testing.assert_array_equal(model.decision_function(X), expected)
+    if model._is_soft():  # whose exponentials are rounded
+        np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-5, atol=1e-4)
+    else:
+        np.testing.assert_array_equal(model.decision_function(X), expected)
 
 
 def test_planes_of_one_class_stand_together(estimator, X, y):
     model = estimator.fit(X, y)
     assert model.n_planes_ == len(model.planes_) == len(model.intercepts_)
     assert model.n_features_in_ == 5
-    assert model.planes_.shape[1] == model._count_features(5)
+    assert model.planes_.shape[1] == model._features_of(model._training)
     expected = [
         (model.classes_[rank], sign)
         for _, of_sides in sides(model)
@@ -149,6 +152,8 @@ def test_planes_of_one_class_stand_together(estimator, X, y):
 def test_planes_are_those_of_training_oldest_first(estimator, X, y):
     if getattr(estimator, "mu", 0) + getattr(estimator, "l1", 0) > 0:
         pytest.skip("planes are shrunk: tests/hyperplane/test_sparse_amm.py")
+    if estimator._is_soft():
+        pytest.skip("columns are scaled: tests/hyperplane/test_polyplane.py")
     model = estimator.set_params(random_state=3).fit(X[::-1], y[::-1])
     for part, of_sides in sides(model):
         sums, lanes = mean_sums(part.planes, part.n_steps), live_lanes(part.planes)
@@ -161,11 +166,15 @@ def test_planes_are_those_of_training_oldest_first(estimator, X, y):
 
 def test_the_intercept_of_a_plane_is_its_score_on_a_row_of_zeros(estimator, X, y):
     model = estimator.fit(X, y)
+    if model._is_soft() and model._training.columns.has_knots:
+        pytest.skip("the rank of a zero is not zero")
     [scores] = model.plane_scores(np.zeros((1, 5), np.float32))
     np.testing.assert_allclose(model.intercepts_, scores, rtol=1e-6)
 
 
 def test_without_an_intercept_planes_go_through_the_origin(estimator, X, y):
+    if estimator._is_soft():
+        pytest.skip("they go through the mean of the scaled rows")
     model = estimator.set_params(fit_intercept=False).fit(X, y)
     assert not model.intercepts_.any()
 

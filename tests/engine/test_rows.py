@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.jit import jit
+from polyplane.engine.order import in_place
 from polyplane.engine.planes import spans_of, tiles_used, with_planes, zero_planes
 from polyplane.engine.rows import (
     add_to_pair,
@@ -15,6 +16,7 @@ from polyplane.engine.rows import (
     dense_rows,
     length_of_row,
     open_row,
+    packed,
     page_of,
     score_planes,
     squared_norm,
@@ -188,3 +190,44 @@ def test_scores_of_fractions_agree_to_rounding():
     row = np.array([1, *matrix[0]], np.float64)
     bound = 54 * np.finfo(np.float32).eps * (np.abs(sums) @ np.abs(row))
     assert (np.abs(planes.scores[:33] - sums @ row) <= bound).all()
+
+
+@with_every_storage
+@given(
+    matrix=matrices(),
+    constant=st.sampled_from([0, 1]),
+    order=st.lists(st.integers(0, 4), max_size=7),
+)
+@settings(deadline=None, max_examples=20)
+def test_packed_rows_are_the_opened_rows_in_their_order(stored, matrix, constant, order):
+    order = np.array(order, np.int32)
+    found = packed(stored(matrix, constant), order)
+    wanted = sp.csr_array(matrix[order])
+    assert found.constant == constant
+    assert [a.dtype for a in found[:3]] == [np.float32, np.int32, np.int64]
+    np.testing.assert_array_equal(found.values, wanted.data)
+    np.testing.assert_array_equal(found.columns, wanted.indices)
+    np.testing.assert_array_equal(found.starts, wanted.indptr)
+
+
+@pytest.mark.parametrize("name", ["float64", "long CSR"])
+def test_packed_rows_give_the_same_sums_to_the_last_bit(name):
+    generator = np.random.default_rng(0)
+    matrix = generator.standard_normal((6, 53)) * (generator.random((6, 53)) < 0.8)
+    sums = generator.standard_normal((33, 54)).astype(np.float32)
+    results = []
+    rows = STORAGES[name](matrix, 0.3)
+    for storage in (rows, packed(rows, in_place(6))):
+        planes = with_planes(zero_planes(53, keeps_average=False), np.zeros(33), sums)
+        for i in range(6):
+            results.append([score(storage, i, planes), *planes.scores[:33]])
+            add(storage, i, planes, 2, 20, np.float32(0.7))
+        results.append(planes.sums.ravel())
+    for original, copy in zip(results[:7], results[7:], strict=True):
+        np.testing.assert_array_equal(original, copy)
+
+
+def test_entries_too_small_for_a_float32_stay_entries():
+    found = packed(STORAGES["long CSR"](np.array([[1e-60, 2.0]]), 1), in_place(1))
+    assert found.values.tolist() == [0, 2]
+    assert found.columns.tolist() == [0, 1]

@@ -1,6 +1,7 @@
 """How models of few classes make one classifier, against plain loops over its definition."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from polyplane.engine.targets import LEFT_OUT
 from polyplane.model.decomposition import REST, Decomposition, Problem
 
 KINDS = ["joint", "ovr", "ovo"]
-HOW = [("ovr", "margin"), ("ovo", "margin"), ("ovo", "vote")]
+HOW = [("ovr", "margin"), ("ovo", "margin"), ("ovo", "vote"), ("ovo", "soft")]
+ROUNDED = {"vote", "soft"}  # ways to combine that are not exact
 
 
 def decomposed(kind, n_classes, combine="margin", ranks=None):
@@ -49,7 +51,7 @@ def expected_scores(made, scores):
         for c in range(n):
             out[made.ranks[c]] = lead_of(made, scores, Problem((REST, c)))
         return out
-    margins, votes = [0.0] * n, [0.0] * n
+    margins, votes, logs = [0.0] * n, [0.0] * n, [0.0] * n
     for b in range(n):
         for a in range(b):
             lead = lead_of(made, scores, Problem((a, b)))
@@ -58,9 +60,12 @@ def expected_scores(made, scores):
             if lead != 0:
                 votes[b if lead > 0 else a] += 0.5
                 votes[a if lead > 0 else b] -= 0.5
+            logs[b] += math.log(0.05 + 1 / (1 + math.exp(-lead)))
+            logs[a] += math.log(0.05 + 1 / (1 + math.exp(lead)))
     for c in range(n):
         by_vote = votes[c] + 0.2 / n * margins[c]
-        out[made.ranks[c]] = by_vote if made.combine == "vote" else margins[c]
+        ways = {"vote": by_vote, "margin": margins[c], "soft": logs[c]}
+        out[made.ranks[c]] = ways[made.combine]
     return out
 
 
@@ -173,13 +178,13 @@ def test_planes_of_a_pair_speak_for_their_class():
 @given(data=st.data())
 @settings(deadline=None, max_examples=40)
 def test_class_scores_equal_their_definition(kind, combine, data):
-    """Exact where numbers are; of votes the part that breaks ties is rounded."""
+    """Exact where numbers are; logarithms, and of votes the part that breaks ties, are rounded."""
     made, scores = data.draw(scored(kind, combine, exact))
     expected = [expected_scores(made, row) for row in scores]
     found = made.class_scores(scores)
     assert found.dtype == np.float32
-    if combine == "vote":
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    if combine in ROUNDED:
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-6)
     else:
         np.testing.assert_array_equal(found, expected)
 
@@ -225,7 +230,21 @@ def test_equal_votes_are_decided_by_margins():
 def test_without_any_lead_all_classes_score_alike():
     for kind, combine in HOW:
         made = decomposed(kind, 4, combine)
-        assert (made.class_scores(np.ones((2, made.n_groups()), np.float32)) == 0).all()
+        expected = 3 * np.log(0.55) if combine == "soft" else 0
+        found = made.class_scores(np.ones((2, made.n_groups()), np.float32))
+        assert (found == np.float32(expected)).all()
+
+
+def test_a_pair_that_is_sure_and_wrong_does_not_outweigh_all_others():
+    """Class 0 is beaten by class 1 alone, and by as much as can be."""
+    made = decomposed("ovo", 8, "soft")
+    scores = np.zeros((1, made.n_groups()), np.float32)
+    for place, (first, second) in enumerate(problem.classes for problem in made.problems()):
+        if first == 0:
+            scores[0, 2 * place] = -1e30 if second == 1 else 4
+    [found] = made.class_scores(scores)
+    assert found.argmax() == 0
+    np.testing.assert_allclose(found[0], np.log(0.05) + 6 * np.log(0.05 + 1 / (1 + np.exp(-4))))
 
 
 def test_scores_of_one_model_stay_as_they_are():
@@ -233,6 +252,47 @@ def test_scores_of_one_model_stay_as_they_are():
     assert decomposed("joint", 3).class_scores(scores) is scores
     for kind in KINDS:
         assert decomposed(kind, 2).class_scores(scores[:, :2]).tolist() == [[0, 1], [3, 4]]
+
+
+@pytest.mark.parametrize("size", [0.1, 3.0, 1e4, 1e30, 3e38])
+@pytest.mark.parametrize("combine", ["margin", "vote", "soft"])
+def test_pairs_of_any_size_give_finite_scores(combine, size):
+    made = decomposed("ovo", 5, combine)
+    scores = np.random.default_rng(0).choice([-size / 2, size / 2], (50, made.n_groups()))
+    found = made.class_scores(scores.astype(np.float32))
+    assert np.isfinite(found).all()
+    assert np.abs(found).max() <= 1.001 * 4 * abs(np.log(0.05))
+
+
+# ---- logarithms of weights -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"), [("joint", 3), ("ovo", 3), ("ovr", 2), ("joint", 2)]
+)
+def test_scores_times_calibration_are_log_weights(kind, n_classes):
+    scores = np.linspace(-3, 2, 2 * n_classes, dtype=np.float32).reshape(2, n_classes)
+    found = decomposed(kind, n_classes, "soft").log_weights(scores, 0.3)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, 0.3 * scores.astype(np.float64))
+
+
+def test_log_weights_of_leads_over_the_rest_are_logs_of_their_sigmoid():
+    leads = np.array([[-1e30, -20, 0], [2.5, 40, 1e30]], np.float32)
+    found = decomposed("ovr", 3).log_weights(leads, 0.5)
+    expected = [
+        [np.float64(leads[0, 0]) / 2, -10 - np.log1p(np.exp(-10)), -np.log(2)],
+        [-np.log1p(np.exp(-1.25)), -np.exp(-20), 0],
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_log_weights_are_finite_where_scores_are_not(kind):
+    found = decomposed(kind, 3).log_weights(np.array([[np.inf, -np.inf, 0]], np.float32), 2.0)
+    assert np.isfinite(found).all()
+    assert found.argmax() == 0
+    assert found.argmin() == 1
 
 
 @pytest.mark.parametrize(("kind", "combine"), HOW)

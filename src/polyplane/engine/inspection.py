@@ -1,12 +1,31 @@
 """One look at what was handed in, before any unchecked loop reads it."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyplane.engine.jit import jit
+from polyplane.engine.rows import Rows, open_row, page_of, value_at
+from polyplane.engine.tiles import at
 
-__all__ = ["column_facts", "largest_magnitude", "starts_are_sound"]
+__all__ = [
+    "ColumnStatistics",
+    "column_facts",
+    "column_statistics",
+    "largest_magnitude",
+    "starts_are_sound",
+]
+
+
+class ColumnStatistics(NamedTuple):
+    """What each column holds in some rows, zeros that are not stored among it."""
+
+    n_nonzero: Any  # [column] float64
+    mean: Any  # [column] float64
+    deviation: Any  # [column] float64: root of the mean squared distance from the mean
+    lowest: Any  # [column] float64
+    highest: Any  # [column] float64
+    is_binary: Any  # [column] bool: nothing but 0 and 1
 
 
 @jit
@@ -67,3 +86,58 @@ def column_facts(columns: Any, starts: Any) -> tuple[int, int, bool]:
         return 0, 0, True
     lowest, highest, descents = _range_and_descents(columns)
     return int(lowest), int(highest), descents == _descents_between_rows(columns, starts)
+
+
+@jit
+def _first_values(rows: Any, i: Any, n_columns: Any) -> Any:
+    """Row i with its zeros."""
+    values = np.zeros(n_columns)
+    page = page_of(rows)
+    a, b, _ = open_row(page, i, i)
+    for j in range(a, b):
+        values[at(page.index, j)] = value_at(page, j)
+    return values
+
+
+@jit
+def _sums_of_nonzeros(rows: Any, order: Any, origin: Any) -> Any:
+    """By column: how many, how many ones, distances from the origin, squared, least, most."""
+    sums = np.zeros((origin.size, 6))  # a column's numbers lie side by side: one line of memory
+    sums[:, 4], sums[:, 5] = np.inf, -np.inf
+    page = page_of(rows)
+    for i in order:
+        a, b, _ = open_row(page, i, i)
+        for j in range(a, b):
+            x = np.float64(value_at(page, j))
+            if x != 0:
+                column = at(page.index, j)
+                distance = x - origin[column]
+                sums[column, 0] += 1
+                sums[column, 1] += x == 1
+                sums[column, 2] += distance
+                sums[column, 3] += distance * distance
+                sums[column, 4] = min(sums[column, 4], x)
+                sums[column, 5] = max(sums[column, 5], x)
+    return sums
+
+
+def column_statistics(rows: Rows, order: Any, n_columns: int) -> ColumnStatistics:
+    """Statistics of the columns over the rows of `order`; those of no rows are all 0.
+
+    Sums run over distances from the first row: squares of values far from zero would drown what
+    differs between them. Zeros are added at the end, so that storage cannot change a sum.
+    """
+    n_rows = max(1, order.size)
+    origin = _first_values(rows, order[0], n_columns) if order.size else np.zeros(n_columns)
+    n_nonzero, n_ones, total, squares, lowest, highest = _sums_of_nonzeros(rows, order, origin).T
+    n_zero = n_rows - n_nonzero
+    offset = (total - n_zero * origin) / n_rows
+    variance = (squares + n_zero * origin * origin) / n_rows - offset * offset
+    return ColumnStatistics(
+        n_nonzero=n_nonzero.copy(),
+        mean=origin + offset,
+        deviation=np.sqrt(np.maximum(variance, 0)),
+        lowest=np.where(n_zero > 0, np.minimum(lowest, 0), lowest),
+        highest=np.where(n_zero > 0, np.maximum(highest, 0), highest),
+        is_binary=n_ones == n_nonzero,
+    )

@@ -49,6 +49,7 @@ __all__ = [
     "with_classes",
     "with_features",
     "with_more_room",
+    "with_only",
     "with_planes",
     "zero_planes",
 ]
@@ -74,6 +75,7 @@ class Planes(NamedTuple):
     counts: Any  # int64: lanes used, classes that may grow, planes created, pruned, ...
     scores: Any  # [lane] float32: Theta x of the row at hand
     shrunk_scores: Any  # [lane] float32: the same of shrunk planes, where planes are shrunk
+    largest_shares: Any  # [lane] float32: in a row since last set to 0, where rows are shared
 
 
 class PlaneSpans(NamedTuple):
@@ -89,6 +91,7 @@ class PlaneSpans(NamedTuple):
     counts: Any
     scores: Any
     shrunk_scores: Any
+    largest_shares: Any
     stride: Any
     n_features: Any
     keeps_average: Any
@@ -115,6 +118,7 @@ def zero_planes(n_columns: int, keeps_average: bool, room: int = LANES) -> Plane
         counts=np.zeros(N_COUNTS, np.int64),
         scores=np.zeros(room, np.float32),
         shrunk_scores=np.zeros(room, np.float32),
+        largest_shares=np.zeros(room, np.float32),
     )
 
 
@@ -132,6 +136,7 @@ def spans_of(planes: Any) -> Any:
         span(planes.counts),
         span(planes.scores),
         span(planes.shrunk_scores),
+        span(planes.largest_shares),
         planes.owner.size,
         planes.sums.shape[0],
         planes.timed_sums.size > 0,
@@ -292,6 +297,7 @@ def resized(planes: Planes, n_features: int, room: int) -> Planes:
         counts=counts,
         scores=np.zeros(room, np.float32),
         shrunk_scores=np.zeros(room, np.float32),
+        largest_shares=_padded(planes.largest_shares[lanes], room, 0.0),
     )
 
 
@@ -342,6 +348,16 @@ def with_planes(planes: Planes, labels: Array, start: Array) -> Planes:
     planes.idle[lanes] = 0
     planes.counts[[LANES_USED, CREATED]] += n
     return planes
+
+
+def with_only(planes: Planes, lanes: Array) -> Planes:
+    """Only the planes in these lanes, in no more room than they need."""
+    goes = np.setdiff1d(live_lanes(planes), lanes)
+    planes = copied(planes)
+    planes.owner[goes] = NO_PLANE
+    planes.idle[goes] = -np.inf
+    planes.counts[PRUNED] += goes.size
+    return resized(planes, len(planes.sums), -(-len(lanes) // LANES) * LANES)
 
 
 def copied(planes: Planes) -> Planes:

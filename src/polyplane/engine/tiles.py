@@ -26,6 +26,8 @@ __all__ = [
     "LANES",
     "add",
     "at",
+    "by_owner",
+    "exponential",
     "fma",
     "full_mask",
     "horizontal_max",
@@ -58,6 +60,15 @@ I1, I8, I32, I64, F32 = (
 FLOATS, INTS = ir.VectorType(F32, LANES), ir.VectorType(I32, LANES)
 LOWEST = ir.Constant(FLOATS, [float("-inf")] * LANES)
 ZEROS, ONES = (ir.Constant(FLOATS, [x] * LANES) for x in (0.0, 1.0))
+LEAST_EXPONENT, MOST_EXPONENT = -87.0, 88.0  # exp of less is 0, of more that of the most
+EXPONENTIAL_SERIES = (
+    1.9875691500e-4,
+    1.3981999507e-3,
+    8.3334519073e-3,
+    4.1665795894e-2,
+    1.6666665459e-1,
+    5.0000001201e-1,
+)
 CONTRACT = ["contract"]  # fuses multiply and add where the machine can; llvm.fma would call libm
 
 
@@ -221,6 +232,43 @@ def _fma(builder: Any, total: Any, number: Any, tile: Any) -> Any:
     return builder.fadd(total, product, flags=CONTRACT)
 
 
+def _exponential(builder: Any, tile: Any) -> Any:
+    """exp(x) = 2^n exp(r) with n = round(x / log 2), |r| <= log(2) / 2 and a polynomial for exp(r).
+
+    The coefficients are those of Cephes' expf. Adding 1.5 * 2^23 rounds x / log 2 and leaves n in
+    the low bits of the sum; log 2 is taken off in two parts, so that r is exact to the last bit.
+    """
+
+    def constant(number: float) -> Any:
+        return ir.Constant(FLOATS, [number] * LANES)
+
+    def multiply_add(x: Any, y: Any, z: Any) -> Any:
+        return builder.fadd(builder.fmul(x, y, flags=CONTRACT), z, flags=CONTRACT)
+
+    below = builder.fcmp_ordered("<", tile, constant(LEAST_EXPONENT))
+    above = builder.fcmp_ordered(">", tile, constant(MOST_EXPONENT))
+    x = builder.select(below, constant(LEAST_EXPONENT), tile)
+    x = builder.select(above, constant(MOST_EXPONENT), x)
+    shift = constant(12_582_912.0)
+    shifted = multiply_add(x, constant(1.4426950408889634), shift)
+    n = builder.fsub(shifted, shift)
+    r = multiply_add(n, constant(-0.693359375), x)
+    r = multiply_add(n, constant(2.12194440e-4), r)
+    series = constant(EXPONENTIAL_SERIES[0])
+    for coefficient in EXPONENTIAL_SERIES[1:]:
+        series = multiply_add(series, r, constant(coefficient))
+    series = multiply_add(series, builder.fmul(r, r), builder.fadd(r, ONES))
+    bits = builder.sub(builder.bitcast(shifted, INTS), builder.bitcast(shift, INTS))
+    bits = builder.add(bits, ir.Constant(INTS, [127] * LANES))
+    power = builder.bitcast(builder.shl(bits, ir.Constant(INTS, [23] * LANES)), FLOATS)
+    return builder.select(below, ZEROS, builder.fmul(series, power))
+
+
+def _numpy_exponential(tile: Any) -> Any:
+    inside = np.minimum(tile, np.float32(MOST_EXPONENT))
+    return np.where(tile < LEAST_EXPONENT, np.float32(0), np.exp(inside))
+
+
 def _lane_of(builder: Any, tile: Any, number: Any) -> Any:
     equal = builder.fcmp_ordered("==", tile, _splat(builder, number))
     return builder.cttz(_bits(builder, equal), I1(0))
@@ -281,6 +329,15 @@ select_other = primitive(
     lambda b, t, p, o, c: b.select(_is_own(b, p, o, c), LOWEST, t),
     lambda t, a, o, c: np.where(a[_slice(o)] == c, np.float32(-np.inf), t),
 )
+# the first tile in lanes whose owner is the class, the second elsewhere
+by_owner = primitive(
+    TILE,
+    (TILE, TILE, SPAN, OFFSET, CLASS),
+    lambda b, t, u, p, o, c: b.select(_is_own(b, p, o, c), t, u),
+    lambda t, u, a, o, c: np.where(a[_slice(o)] == c, t, u),
+)
+# e^x, off by at most 2 units in the last place; 0 below -87, and e^88 above 88
+exponential = primitive(TILE, (TILE,), _exponential, _numpy_exponential)
 # 1 in the lanes above the number, 0 elsewhere
 is_above = primitive(
     TILE,

@@ -37,7 +37,7 @@ from polyplane.estimator.validation import (
 )
 from polyplane.model.decomposition import Decomposition, Problem
 
-__all__ = ["HyperplaneClassifier"]
+__all__ = ["HyperplaneClassifier", "stratified", "weighty"]
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 SEARCH_EPOCHS = 3
@@ -56,6 +56,8 @@ class HyperplaneClassifier(Predictor):
         best, best_state, since_best = np.inf, None, 0
         n_threads = effective_n_jobs(self.n_jobs)
         courses = [self._course(model, data, members) for model in training.models]
+        for course in courses:
+            self._begin(course.model, self._count_passes(course.n_rows) * course.n_rows)
         for n_done in range(max(self._count_passes(course.n_rows) for course in courses)):
             training.forget_results()
             for_each(
@@ -121,12 +123,17 @@ class HyperplaneClassifier(Predictor):
             self._found = self._better_settings(data, labels, seed)
             if not goes_on:
                 self._training = self._new_training(seed)
-            self._meet(self._training, labels, data)
+            seen = self._training_view(self._training, data)
+            self._meet(self._training, labels, seen)
             members, held_out = self._split(data, validation, seed)
             self.n_iter_ = 0
         with progress(self._title(), self._count_steps(data, members), self._shows()) as report:
-            self._train(self._training, data, members, held_out, report)
+            self._train(self._training, seen, members, held_out, report)
+        self._complete(self._training, seen, members)
         return self
+
+    def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
+        """What a fit does with its models in the end."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
@@ -145,18 +152,29 @@ class HyperplaneClassifier(Predictor):
             if not goes_on:
                 self._training = self._new_training(self._draw_seed())
                 self.n_iter_ = 1
-            self._meet(self._training, labels, data)
-        members = _weighty(in_place(data.labels.size), data.weights)
+            members = weighty(in_place(data.labels.size), data.weights)
+            data, members = self._meet_chunk(data, labels, members)
         models = self._training.models
 
         def learn(k: int, report: Report) -> None:
             own_rows = data._replace(rows=with_own_page(data.rows))
             order = rows_of(members, models[k].targets(data))
-            visit(models[k], own_rows, order, NO_CHOICE, self._walk(), report)
+            self._follow(models[k], own_rows, order, report)
 
         with progress(self._title(), self._count_steps(data, members, 1), self._shows()) as report:
             for_each(learn, len(models), effective_n_jobs(self.n_jobs), report)
         return self
+
+    def _meet_chunk(
+        self, data: TrainingData, labels: Array, members: Array
+    ) -> tuple[TrainingData, Array]:
+        """What is new in a chunk; return it as steps see it, and the rows to visit."""
+        self._meet(self._training, labels, data)
+        return data, members
+
+    def _follow(self, model: Model, data: TrainingData, order: Array, report: Report) -> None:
+        """Visit the rows of a chunk."""
+        visit(model, data, order, NO_CHOICE, self._walk(), report)
 
     def _check_streamable(self) -> None:
         if self.alpha == "auto" and "alpha" not in self._found:
@@ -178,9 +196,8 @@ class HyperplaneClassifier(Predictor):
         return total
 
     def _setting(self, name: str) -> Any:
-        """A parameter, or what was found for it where it is 'auto'."""
         value = getattr(self, name)
-        return self._found[name] if value == "auto" else value
+        return self._found[name] if isinstance(value, str) and value == "auto" else value
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))
@@ -218,7 +235,7 @@ class HyperplaneClassifier(Predictor):
 
     def _new_training(self, seed: int) -> Training:
         return Training(
-            kind=self.multi_class,
+            kind=self._setting("multi_class"),
             seed=seed,
             constant=float(self.fit_intercept),
             labels=np.empty(0),
@@ -244,11 +261,11 @@ class HyperplaneClassifier(Predictor):
         seed = training.seed
         if estimator > 0:
             seed = int(np.random.default_rng([training.seed, estimator]).integers(2**31))
-        n_features = self._count_features(training.n_columns)
+        n_features = self._features_of(training)
         return Model(
             problem=problem,
             estimator=estimator,
-            planes=zero_planes(n_features, bool(self.average)),
+            planes=zero_planes(n_features, self._keeps_average(training)),
             alpha=1.0,
             constant=training.constant,
             seed=seed,
@@ -261,8 +278,8 @@ class HyperplaneClassifier(Predictor):
         A model always knows at least two classes: until the second one is named, it stands for
         all that the first one is not.
         """
-        model.alpha = float(self._setting("alpha"))
-        model.n_features = self._count_features(training.n_columns)
+        model.alpha = self._alpha_of(model)
+        model.n_features = self._features_of(training)
         model.planes = with_features(model.planes, model.n_features)
         model.codes = model.problem.codes(training.labels.size)
         n_before = model.planes.room_left.size
@@ -275,17 +292,17 @@ class HyperplaneClassifier(Predictor):
         self, data: TrainingData, validation: TrainingData | None, seed: int
     ) -> tuple[Array, tuple[TrainingData, Array] | None]:
         """Rows to train on, and rows that early stopping looks at."""
-        members = _weighty(in_place(data.labels.size), data.weights)
+        members = weighty(in_place(data.labels.size), data.weights)
         if not self.early_stopping:
             return members, None
         if validation is not None:
             return members, (validation, in_place(validation.labels.size))
-        members, held_out = _stratified(members, data.labels, self.validation_fraction, seed)
+        members, held_out = stratified(members, data.labels, self.validation_fraction, seed)
         return members, (data, held_out)
 
     def _error(self, training: Training, data: TrainingData, order: Array) -> float:
-        record = training.record(self._finish, self.combine, self._empty_score())
-        found = record.classes_of(data.rows, order, effective_n_jobs(self.n_jobs))
+        rows = self._prediction_rows(training, data.rows)
+        found = self._record_of(training).classes_of(rows, order, effective_n_jobs(self.n_jobs))
         return float(np.mean(found != training.ranks[data.labels[order]]))
 
     # ---- search --------------------------------------------------------------------------
@@ -306,8 +323,8 @@ class HyperplaneClassifier(Predictor):
         seed: int,
     ) -> Any:
         """The value of a parameter with the lowest error on held-out rows, others being fixed."""
-        members = _weighty(in_place(data.labels.size), data.weights)
-        members, held_out = _stratified(members, data.labels, self.validation_fraction, seed)
+        members = weighty(in_place(data.labels.size), data.weights)
+        members, held_out = stratified(members, data.labels, self.validation_fraction, seed)
         epochs = min(self.max_iter, SEARCH_EPOCHS)
         errors = np.empty(len(values))
 
@@ -355,12 +372,12 @@ def _all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-def _weighty(members: Array, weights: Array) -> Array:
+def weighty(members: Array, weights: Array) -> Array:
     """Rows of weight 0 are not visited: that is what leaving them out means."""
     return members[weights > 0] if weights.size else members
 
 
-def _stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:
+def stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:
     """Rows to keep and rows to hold out: of every class about the same share, at random."""
     mixed = members.copy()
     shuffle(mixed, np.random.default_rng(seed))

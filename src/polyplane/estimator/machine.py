@@ -1,6 +1,7 @@
 """What a machine adds to the estimator that all share: its loop, and what it does along the way."""
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from polyplane.engine.planes import Array
 from polyplane.engine.rows import Rows
 from polyplane.estimator.parameters import with_parameters
 from polyplane.estimator.settings import Settings
-from polyplane.estimator.training import NO_CHOICE, Model
+from polyplane.estimator.training import NO_CHOICE, Model, Training
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.record import FinishedPlanes
 
@@ -33,6 +34,17 @@ class Machine(Settings):
     def _room_per_class(self) -> int:
         """How many planes a class may grow by itself."""
         raise NotImplementedError
+
+    def _alpha_of(self, model: Model) -> float:
+        """The regularisation of a model."""
+        return float(self._setting("alpha"))
+
+    def _setting(self, name: str) -> Any:
+        """A parameter, or what was found for it where it is 'auto'."""
+        raise NotImplementedError
+
+    def _begin(self, model: Model, n_steps: int) -> None:
+        """Told before the first pass of a fit how many steps it will be."""
 
     def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
         """Give classes `first` and later their first planes, where the machine has any."""
@@ -61,7 +73,7 @@ class Machine(Settings):
 
     def _count_passes(self, n_rows: int) -> int:
         """How many passes a model of so many rows makes."""
-        return self.max_iter
+        return int(self._setting("max_iter"))
 
     def _part_of_pass(self, order: Array, n_done: int) -> Array:
         """What of `order` is to be visited by a model that has made so many passes."""
@@ -71,6 +83,26 @@ class Machine(Settings):
         """Rows as the planes see them."""
         return rows
 
+    def _training_view(self, training: Training, data: TrainingData) -> TrainingData:
+        """The data as steps see them, where that is not how finished planes do."""
+        return data
+
+    def _prediction_rows(self, training: Training, rows: Rows) -> Rows:
+        """Rows as finished planes see them."""
+        return rows
+
+    def _keeps_average(self, training: Training) -> bool:
+        """Whether the mean of the planes over all steps is kept."""
+        return bool(self.average)
+
+    def _is_soft(self) -> bool:
+        """Whether a class scores the log-sum-exp of its planes instead of their maximum."""
+        return False
+
     def _count_features(self, n_columns: int) -> int:
         """Features of the planes, without the constant, for so many columns of X."""
         return n_columns
+
+    def _features_of(self, training: Training) -> int:
+        """Features of the planes of a training."""
+        return self._count_features(training.n_columns)

@@ -43,11 +43,15 @@ class Predictor(Machine, Trained, ClassifierMixin, BaseEstimator):  # type: igno
 
     def _record(self) -> PlaneRecord:
         check_is_fitted(self)
-        return self._training.record(self._finish, self.combine, self._empty_score())
+        return self._record_of(self._training)
+
+    def _record_of(self, training: Training) -> PlaneRecord:
+        return training.record(self._finish, self.combine, self._empty_score(), self._is_soft())
 
     def _read(self, X: Any) -> tuple[Rows, Array, int]:
         check_is_fitted(self)
         rows = self._mapped_rows(read_matrix(self, X, False, self._training.constant))
+        rows = self._prediction_rows(self._training, rows)
         return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
 
     def predict(self, X: Any) -> Array:

@@ -14,7 +14,7 @@ from rich.progress import (
 from rich.progress import Task as RichTask
 from rich.text import Text
 
-__all__ = ["Report", "progress"]
+__all__ = ["Report", "progress", "silence"]
 
 Report = Callable[[int, int, float], None]  # rows just visited, planes now, their error
 
@@ -24,15 +24,15 @@ class _RowsPerSecond(ProgressColumn):
         return Text(f"{task.finished_speed or task.speed or 0:,.0f} rows/s")
 
 
-def _silence(n_rows: int, n_planes: int, error: float) -> None:
-    pass
+def silence(n_rows: int, n_planes: int, error: float) -> None:
+    """Tell nobody."""
 
 
 @contextlib.contextmanager
 def progress(title: str, n_rows: int, shown: bool) -> Iterator[Report]:
     """What to call as rows are visited; nothing is shown unless asked for."""
     if not shown:
-        yield _silence
+        yield silence
         return
     columns = (
         TextColumn("{task.description}"),

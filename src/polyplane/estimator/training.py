@@ -86,8 +86,11 @@ class Model:
     n_steps: int = 0
     mistakes_noted: int = 0
     start_length: float = 1.0  # of the first row, for machines whose planes start at random
+    margin: float = 1.0  # between classes, for machines that start from prototypes
+    wide_margin: float = 1.0  # the same between few prototypes
     tally: Any = None  # counts of rows by plane, for machines that balance them
     rule: Any = None  # what its steps follow
+    columns: Any = None  # how columns are mapped, for machines that scale them
     history: list[tuple[int, int, int, int, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -168,6 +171,11 @@ class Training:
     labels: Array  # of all classes met, in the order in which they were met
     n_columns: int
     models: list[Model] = field(default_factory=list)
+    columns: Any = None  # how columns are mapped, for machines that scale them
+    calibration: float = 1.0  # factor of class scores that makes them log-odds
+    buffer: Any = None  # the first rows of a stream, for machines that start from some
+    centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
+    starts: bool = True  # whether new models of such machines start from the rows they are shown
 
     @cached_property
     def classes(self) -> Array:
@@ -194,7 +202,11 @@ class Training:
             self.__dict__.pop(derived, None)
 
     def record(
-        self, finish: Callable[[Model], FinishedPlanes], combine: str, empty_score: float
+        self,
+        finish: Callable[[Model], FinishedPlanes],
+        combine: str,
+        empty_score: float,
+        is_soft: bool,
     ) -> PlaneRecord:
         """The classifier reached."""
         if "_record" not in self.__dict__:
@@ -207,9 +219,10 @@ class Training:
                 if decomposition.is_joint:
                     finished = _of_known_classes(finished, self.labels.size)
                 made[model.estimator][places[model.problem]] = finished
-            self.__dict__["_record"] = record_of(made, decomposition, empty_score)
+            self.__dict__["_record"] = record_of(made, decomposition, empty_score, is_soft)
         record: PlaneRecord = self.__dict__["_record"]
-        return replace(record, decomposition=self.decomposition(combine))
+        decomposition = self.decomposition(combine)
+        return replace(record, decomposition=decomposition, calibration=self.calibration)
 
 
 def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:

@@ -7,7 +7,11 @@ Symbols     lambda = alpha; W = sums / (alpha t) (`engine/planes.py`)
 Start       Planes of one class that start equal would stay equal but for the rule that breaks
             ties, so with two or more planes each starts as a random direction as long as the
             first row: one seeded draw per class, whenever the class is met. With one plane per
-            class they start at zero, and this is the multi-class SVM.
+            class they start at zero, and this is the multi-class SVM. With init="kmeans" or
+            "subset" planes start as prototypes of their class (`estimator/prototypes.py`), which
+            are trusted as if they had come from one pass, Theta = alpha n / margin times them,
+            and at least so much that one step does not overthrow them: then alpha n is replaced
+            by the squared length of a prototype.
 Departures  (1) online steps instead of the SMO solver of Aiolli and Sperduti;
             (2) their random first assignment of rows is replaced by the random start.
 Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vucetic (KDD 2011),
@@ -19,7 +23,8 @@ import numpy as np
 from polyplane.engine.planes import with_planes
 from polyplane.engine.rows import length_of_row
 from polyplane.estimator.hinge import HingeClassifier
-from polyplane.estimator.parameters import at_least, parameter, register
+from polyplane.estimator.parameters import at_least, one_of, parameter, register
+from polyplane.estimator.prototypes import margin_of, prototypes_of
 from polyplane.estimator.training import Model
 from polyplane.estimator.validation import TrainingData
 
@@ -35,13 +40,41 @@ class MMClassifier(HingeClassifier):
         allowed=at_least(1),
         meaning="Planes per class; with 1 this is the multi-class SVM.",
     )
+    init: str = parameter(
+        default="random",
+        allowed=one_of("random", "kmeans", "subset"),
+        meaning=(
+            "How planes start: in random directions, or as prototypes of their class, which are "
+            "centres of k-means or rows drawn at random. Prototypes need `fit`."
+        ),
+    )
 
     def _room_per_class(self) -> int:
         return 0
 
+    def _check_streamable(self) -> None:
+        super()._check_streamable()
+        if self.init != "random" and not hasattr(self, "_training"):
+            raise ValueError(
+                f'init="{self.init}" needs fit, which sees all rows: leave init="random" for '
+                "partial_fit."
+            )
+
     def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+        if first == 0 and self.init != "random" and self.n_planes > 1:
+            self._start_from_prototypes(model, data)
+            return
         if first == 0 and self.n_planes > 1:
             model.start_length = length_of_row(data.rows, model.first_row(data)) or 1.0
         for label in range(first, model.planes.room_left.size):
             start = model.start_of(self.n_planes, label, model.start_length)
             model.planes = with_planes(model.planes, np.full(len(start), label), start)
+
+    def _start_from_prototypes(self, model: Model, data: TrainingData) -> None:
+        members = np.flatnonzero(model.visits(data))
+        codes = np.arange(model.planes.room_left.size)
+        made = prototypes_of(model, data, members, codes, self.n_planes, self.init)
+        squared_length = float(np.square(made.planes[:, 1:]).sum(axis=1).mean())
+        trusted = max(self._alpha_of_planes(model) * members.size, squared_length)
+        scale = trusted / margin_of(model, data, members, made)
+        model.planes = with_planes(model.planes, made.owner, made.planes * np.float32(scale))

@@ -1,10 +1,11 @@
 """How models of a few classes each make one classifier of many.
 
-joint   one model of all classes; a class scores what its best plane scores
+joint   one model of all classes; a class scores what its group of planes scores
 ovr     for each class a model of it against the rest; a class scores its lead over the rest
 ovo     for each pair of classes a model; each pair's lead, cut to [-1, 1], is added to one class
         and taken from the other (combine="margin"), or the pair gives one vote and the leads only
-        decide between classes with equally many (combine="vote")
+        decide between classes with equally many (combine="vote"), or leads are log-odds and a
+        class scores the sum of log(doubt + its probability) over its pairs (combine="soft")
 
 With two classes all three are the same model. Classes count in the order in which training met
 them, and problems in an order in which later classes only append.
@@ -13,6 +14,7 @@ them, and problems in an order in which later classes only append.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from polyplane.engine.planes import Array
 from polyplane.engine.targets import LEFT_OUT
@@ -21,6 +23,7 @@ __all__ = ["REST", "Decomposition", "Problem"]
 
 REST = -1  # the side of a problem that stands for no class of its own
 TIE_BREAK = 0.2  # most that leads can add to votes, which differ by one half at least
+DOUBT = 0.05  # a pair that is sure and wrong must not outweigh all others: its log is -3, not -lead
 
 
 class Problem(NamedTuple):
@@ -48,7 +51,7 @@ class Decomposition(NamedTuple):
     """The problems that a classifier consists of, and how it decides."""
 
     kind: str  # "joint", "ovr" or "ovo"
-    combine: str  # "margin" or "vote"
+    combine: str  # "margin", "vote" or "soft"
     ranks: Array  # of each class, in the order in which training met them, among sorted labels
 
     @property
@@ -72,7 +75,7 @@ class Decomposition(NamedTuple):
         return one_against_rest if n > 2 else one_against_rest[:1]
 
     def n_groups(self) -> int:
-        """Groups of planes whose best one counts: a problem has one for each of its codes."""
+        """Groups of planes that speak with one voice: a problem has one for each of its codes."""
         return self.n_classes if self.is_joint else 2 * len(self.problems())
 
     def group_of(self, place: int, code: Array) -> Array:
@@ -95,23 +98,38 @@ class Decomposition(NamedTuple):
             return group_scores
         leads = (group_scores[:, 1::2] - group_scores[:, ::2]).T
         if self.kind == "ovr":
-            return self._added_up(leads)
-        margins = self._added_up(np.clip(leads, -1, 1))
+            return self._added_up(leads, -leads)
+        if self.combine == "soft":
+            wide = leads.astype(np.float64)
+            return self._added_up(np.log(DOUBT + expit(wide)), np.log(DOUBT + expit(-wide)))
+        cut = np.clip(leads, -1, 1)
+        margins = self._added_up(cut, -cut)
         if self.combine == "margin":
             return margins
-        votes = self._added_up(np.sign(leads) / 2)
+        halves = np.sign(leads) / 2
+        votes = self._added_up(halves, -halves)
         votes += np.float32(TIE_BREAK / self.n_classes) * margins
         return votes
 
-    def _added_up(self, leads: Array) -> Array:
-        """Leads, problems by rows, made scores of classes.
+    def log_weights(self, class_scores: Array, calibration: float) -> Array:
+        """Logarithms of what probabilities are proportional to, in float64.
+
+        Scores times `calibration` are that, but for leads over the rest: those are the logarithms
+        of odds. A score too large for float32 counts as the largest number there is.
+        """
+        scores = calibration * np.nan_to_num(class_scores).astype(np.float64)
+        is_lead = self.kind == "ovr" and not self.is_joint
+        return -np.logaddexp(0, -scores) if is_lead else scores
+
+    def _added_up(self, for_second: Array, for_first: Array) -> Array:
+        """What problems, by rows, give to the classes of their sides, made scores of classes.
 
         Problem by problem: a matrix product would round a row differently in other company.
         """
-        scores: Array = np.zeros((self.n_classes, leads.shape[1]), np.float32)
-        for problem, lead in zip(self.problems(), leads, strict=True):
+        scores: Array = np.zeros((self.n_classes, for_second.shape[1]), for_second.dtype)
+        for problem, gain, other in zip(self.problems(), for_second, for_first, strict=True):
             first, second = problem.classes
-            scores[self.ranks[second]] += lead
+            scores[self.ranks[second]] += gain
             if first != REST:
-                scores[self.ranks[first]] -= lead
-        return scores.T
+                scores[self.ranks[first]] += other
+        return scores.T.astype(np.float32, copy=False)

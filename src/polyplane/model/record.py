@@ -14,13 +14,21 @@ import numpy as np
 
 from polyplane.engine.planes import NO_PLANE, Array, aligned_zeros
 from polyplane.engine.rows import Rows, with_own_page
-from polyplane.engine.scoring import Scorer, best_planes, group_scores, plane_scores
+from polyplane.engine.scoring import (
+    Scorer,
+    best_planes,
+    group_scores,
+    plane_scores,
+    soft_group_scores,
+    soft_winners,
+)
 from polyplane.engine.tiles import LANES
 from polyplane.model.decomposition import Decomposition
 
 __all__ = ["FinishedPlanes", "PlaneRecord", "record_of"]
 
 ROWS_WORTH_A_THREAD = 8_192  # fewer are done before a second thread has started
+LEAST_LOG = -700.0  # of a probability: e^-700 is just not zero
 NUMBERS_AT_ONCE = 1 << 18  # scores held while they are combined: they should stay in the cache
 
 
@@ -38,12 +46,14 @@ class PlaneRecord:
 
     sums: Array  # [feature, lane] float32, feature 0 is the constant, lanes padded to 16
     scales: Array  # [plane] float32: W = scale * sums
-    group: Array  # [plane] int32: the planes whose best one counts, numbered over all models
+    group: Array  # [plane] int32: the planes that speak with one voice, numbered over all models
     plane_class: Array  # [plane] int32: rank of the class for or against which it speaks
     plane_sign: Array  # [plane] int32: -1 where it speaks against its class
     decomposition: Decomposition
     n_estimators: int
     empty_score: float  # of a group without planes; minus infinity: it must not win
+    is_soft: bool = False  # a group scores the log of the sum of exp(score), not its best plane's
+    calibration: float = 1.0  # class scores times that are logarithms of probabilities
 
     @property
     def n_planes(self) -> int:
@@ -52,13 +62,18 @@ class PlaneRecord:
 
     @property
     def is_one_model(self) -> bool:
-        """Whether the best plane of all decides."""
+        """Whether groups are classes, of which the best wins."""
         return (
             self.n_estimators == 1
             and self.decomposition.is_joint
             and self.empty_score == -np.inf
             and self.n_planes > 0
         )
+
+    @property
+    def best_plane_decides(self) -> bool:
+        """Whether the best plane of all decides."""
+        return self.is_one_model and not self.is_soft
 
     def planes(self) -> Array:
         """W: planes by columns of X."""
@@ -82,15 +97,25 @@ class PlaneRecord:
     def classes_of(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:
         """Rank of the winning class of each row of `order`; of equal scores the lowest."""
         out = np.empty(order.size, np.int32)
-        if not self.is_one_model:
+        if not self.best_plane_decides:
             return self._shared_out(self._fill_classes, rows, order, out, n_jobs)
         winners: Array = self.plane_class[self.deciding_planes(rows, order, n_jobs)]
         return winners
 
     def deciding_planes(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:
         """The plane that scores highest of those that speak for the winning class."""
-        fill = self._fill_best_planes if self.is_one_model else self._fill_winners_planes
+        fill = self._fill_best_planes if self.best_plane_decides else self._fill_winners_planes
         return self._shared_out(fill, rows, order, np.empty(order.size, np.int32), n_jobs)
+
+    def log_probabilities(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:
+        """Logarithm of the probability of each class on each row of `order`; always finite."""
+        out = np.empty((order.size, self.decomposition.n_classes))
+        return self._shared_out(self._fill_log_probabilities, rows, order, out, n_jobs)
+
+    def probabilities(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:
+        """Probability of each class on each row of `order`; those of a row sum to one."""
+        logs = self.log_probabilities(rows, order, n_jobs)
+        return np.exp(logs, out=logs)
 
     # ---- the loops, on rows that belong to one thread ------------------------------------
 
@@ -102,17 +127,29 @@ class PlaneRecord:
 
     def _fill_class_scores(self, rows: Rows, order: Array, out: Array) -> None:
         """Some rows at a time: group scores of all rows at once could be large."""
+        fill = soft_group_scores if self.is_soft else group_scores
         scorer, n_groups = self._scorer(), self.decomposition.n_groups()
         shape = self.n_estimators, n_groups
         n_at_once = max(1, NUMBERS_AT_ONCE // (shape[0] * shape[1]))
         of_groups = np.empty((min(n_at_once, order.size), shape[0] * shape[1]), np.float32)
         for start in range(0, order.size, n_at_once):
             part = order[start : start + n_at_once]
-            group_scores(rows, part, scorer, of_groups[: part.size])
+            fill(rows, part, scorer, of_groups[: part.size])
             mean = of_groups[: part.size].reshape(-1, *shape).mean(axis=1)
             out[start : start + n_at_once] = self.decomposition.class_scores(mean)
 
+    def _fill_log_probabilities(self, rows: Rows, order: Array, out: Array) -> None:
+        scores = np.empty(out.shape, np.float32)
+        self._fill_class_scores(rows, order, scores)
+        out[:] = self.decomposition.log_weights(scores, self.calibration)
+        out -= out.max(axis=1, keepdims=True)
+        np.maximum(out, LEAST_LOG, out=out)
+        out -= np.log(np.exp(out).sum(axis=1, keepdims=True))
+
     def _fill_classes(self, rows: Rows, order: Array, out: Array) -> None:
+        if self.is_one_model and self.is_soft:
+            soft_winners(rows, order, self._scorer(), out)
+            return
         scores = np.empty((order.size, self.decomposition.n_classes), np.float32)
         self._fill_class_scores(rows, order, scores)
         out[:] = scores.argmax(axis=1)
@@ -132,7 +169,7 @@ class PlaneRecord:
             out[part] = np.where(takes_part.any(axis=1), best, NO_PLANE)
 
     def _scorer(self) -> Scorer:
-        room = self.sums.shape[1]
+        room, groups = self.sums.shape[1], self.n_estimators * self.decomposition.n_groups()
 
         def padded(array: Array, fill: float) -> Array:
             out = np.full(room, fill, array.dtype)
@@ -142,7 +179,8 @@ class PlaneRecord:
         return Scorer(
             sums=self.sums,
             idle=padded(np.zeros(self.n_planes, np.float32), -np.inf),
-            group=padded(self.group, 0),
+            group=padded(self.group, NO_PLANE),
+            group_starts=np.searchsorted(self.group, np.arange(groups + 1)).astype(np.int32),
             scales=padded(self.scales, 1),
             scores=aligned_zeros(1, room)[0],  # threads must not write to a shared cache line
             n_planes=self.n_planes,
@@ -174,7 +212,11 @@ class PlaneRecord:
 
 
 def record_of(
-    models: Sequence[Sequence[FinishedPlanes]], decomposition: Decomposition, empty_score: float
+    models: Sequence[Sequence[FinishedPlanes]],
+    decomposition: Decomposition,
+    empty_score: float,
+    is_soft: bool = False,
+    calibration: float = 1.0,
 ) -> PlaneRecord:
     """The classifier that training has reached: `models[e][p]` is problem p of estimator e."""
     groups, classes, signs, columns = [], [], [], []
@@ -203,4 +245,6 @@ def record_of(
         decomposition=decomposition,
         n_estimators=len(models),
         empty_score=empty_score,
+        is_soft=is_soft,
+        calibration=calibration,
     )

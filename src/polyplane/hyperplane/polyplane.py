@@ -1,0 +1,420 @@
+"""Our own machine: prototype planes trained by cross-entropy on the log-sum-exp of each class.
+
+Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-lead_i)),  the lead being the own class's
+            score over that of all others together, and a class's score the log-sum-exp of its
+            planes
+Algorithm   stochastic steps over all planes (`engine/softmax.py`), from planes that start as
+            prototypes of their class (`estimator/prototypes.py`)
+Columns     real ones are standardised, or replaced by their ranks, or spread over hat functions;
+            0/1 columns and wide sparse data are left alone (`model/columns.py`). Standardisation
+            is folded into the planes in the end, so that they apply to X as it comes.
+Units       start_scale is in units of 1 / margin, the median distance between the scores of the
+            best own and the best other prototype, and step_size likewise with 16 prototypes a
+            class: so much alike are the steps that then suit different data that few are tried.
+Fewer       planes below `FLOOR` in every row of their class for a whole pass are dropped on the
+            way; in the end those that decide next to nothing (`estimator/compression.py`).
+Settings    what is 'auto' is found by successive halving on held-out rows
+            (`estimator/trials.py`), whose scores also give the factor that calibrates
+            probabilities. One candidate has a single plane per class: multinomial logistic
+            regression.
+Streams     the first rows are kept until there are enough to start from; a class met later starts
+            around its first row.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from polyplane.engine.order import in_place
+from polyplane.engine.planes import (
+    Array,
+    count_planes,
+    live_lanes,
+    mean_sums,
+    with_only,
+    with_planes,
+)
+from polyplane.engine.rows import CsrRows, Rows, count_rows, packed
+from polyplane.engine.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
+from polyplane.engine.targets import rows_of
+from polyplane.estimator.base import HyperplaneClassifier, weighty
+from polyplane.estimator.compression import needed_planes
+from polyplane.estimator.first_rows import FirstRows
+from polyplane.estimator.parameters import (
+    at_least,
+    between,
+    either,
+    is_flag,
+    one_of,
+    parameter,
+    positive,
+    register,
+)
+from polyplane.estimator.progress import Report, progress, silence
+from polyplane.estimator.prototypes import first_of_each, margin_of, matrix_of, prototypes_of
+from polyplane.estimator.training import Model, Training
+from polyplane.estimator.trials import Trials
+from polyplane.estimator.validation import TrainingData
+from polyplane.model.columns import column_map
+from polyplane.model.record import FinishedPlanes
+
+__all__ = ["PolyplaneClassifier"]
+
+ENOUGH = math.log(0.9 / 0.1)  # rows that are right with more than 90% are left as they are
+FLOOR = 0.01  # planes with less than this share of the best one on their side stay
+SHRINKAGE = 2.0  # alpha = 'auto': planes shrink by e^-1 over the fit
+STEPS = 3_000_000  # max_iter = 'auto' makes about so many, in LEAST_PASSES to MOST_PASSES
+LEAST_PASSES, MOST_PASSES = 5, 40
+FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
+MOST_PACKED = 1 << 26  # entries of X, 8 bytes each, that are written out for training
+ROWS_TO_COMPRESS = 4_000
+MOST_CHANGE = 1e-3  # of the mean probability of a row's class, for planes that go
+FIRST_ROWS = 1_000  # of a stream, from which planes start
+AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
+IN_STREAM = {
+    "n_planes": 16, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
+    "multi_class": "joint", "init": "subset",
+}  # fmt: skip
+SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
+AUTO = one_of("auto")
+
+
+@register
+class PolyplaneClassifier(HyperplaneClassifier):
+    """Nonlinear classifier at the price of a linear one, with probabilities and nothing to set.
+
+    Each class is the soft maximum of a few planes. Columns are scaled inside, and what is 'auto'
+    is found by the fit itself.
+    """
+
+    alpha: float | str = parameter(
+        default="auto",
+        allowed=either(at_least(0, whole=False), AUTO),
+        meaning=(
+            "Regularisation, the weight of half the squared planes beside the mean loss. 'auto' "
+            "lets planes shrink by e^-1 over the whole fit, and not at all in a stream."
+        ),
+    )
+    n_planes: int | str = parameter(
+        default="auto",
+        allowed=either(at_least(1), AUTO),
+        meaning="Planes per class; with 1 this is multinomial logistic regression.",
+    )
+    init: str = parameter(
+        default="auto",
+        allowed=one_of("auto", "kmeans", "subset"),
+        meaning=(
+            "Prototypes from which planes start: centres of k-means, or rows drawn at random, "
+            "which costs nothing. 'auto' is k-means for data that are left as they are, such as "
+            "images and texts, where it pays."
+        ),
+    )
+    columns: str = parameter(
+        default="auto",
+        allowed=one_of("auto", "plain", "rank", "knots"),
+        meaning=(
+            "What real columns become: standardised ('plain'), their ranks ('rank'), or their "
+            "ranks and eight hat functions along them, which makes few-valued columns categories "
+            "('knots'). Columns of 0 and 1, and sparse data of more than 200 columns, are left as "
+            "they are."
+        ),
+    )
+    max_iter: int | str = parameter(  # type: ignore[assignment]
+        default="auto",
+        allowed=either(at_least(1), AUTO),
+        meaning="Passes over the rows; 'auto' makes 40, and fewer where there are many rows.",
+    )
+    start_scale: float | str = parameter(
+        default="auto",
+        allowed=either(positive(), AUTO),
+        meaning="Length of the planes at the start, in units that suit the data.",
+    )
+    step_size: float | str = parameter(
+        default="auto",
+        allowed=either(positive(), AUTO),
+        meaning="First step, in units that suit the data; noisy data want less, clean ones more.",
+    )
+    temperature: float = parameter(
+        default=1.0,
+        allowed=positive(),
+        meaning=(
+            "Softness of the maximum at the end of a fit, 1 being that of its start: below 1, "
+            "planes share their rows less and less."
+        ),
+    )
+    compress: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Remove planes that the fit turns out not to need: prediction costs planes.",
+    )
+    multi_class: str = parameter(
+        default="auto",
+        allowed=one_of("auto", "joint", "ovr", "ovo"),
+        meaning=(
+            "More than two classes by one model of all ('joint'), one of each class against the "
+            "rest ('ovr') or one of each pair ('ovo'). 'auto' takes pairs for images and other "
+            "wide data of up to 20 classes, and 'joint' in a stream."
+        ),
+    )
+    combine: str = parameter(
+        default="soft",
+        allowed=one_of("soft", "vote", "margin"),
+        meaning=(
+            "How pairs of classes decide: by their probabilities, by one vote each, or by their "
+            "margins, cut to [-1, 1] and added."
+        ),
+    )
+    average: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning=(
+            "In a stream, predict with the mean of the planes over all steps, later ones weighing "
+            "more. The steps of `fit` end at 0: it needs no mean."
+        ),
+    )
+    validation_fraction: float = parameter(
+        default=0.2,
+        allowed=between(0, 1),
+        meaning="Share of the rows held out by early stopping and to find what is 'auto'.",
+    )
+
+    # ---- steps -----------------------------------------------------------------------------
+
+    def _is_soft(self) -> bool:
+        return True
+
+    def _room_per_class(self) -> int:
+        return 0
+
+    def _keeps_average(self, training: Training) -> bool:
+        return bool(self.average) and training.buffer is not None
+
+    def _alpha_of(self, model: Model) -> float:
+        return 0.0 if self.alpha == "auto" else float(self.alpha)
+
+    def _begin(self, model: Model, n_steps: int) -> None:
+        """Rates of the steps to come; of a stream, whose length nobody knows, without n_steps."""
+        if model.rule is not None:  # let V be W, so that another rule can go on from here
+            model.planes.sums[:] *= planes_scale(model.rule, model.n_steps)
+        step = float(self._setting("step_size")) / model.wide_margin
+        if n_steps > 0 and self.alpha == "auto":
+            model.alpha = SHRINKAGE / (step * (model.n_steps + n_steps))
+        if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
+            step *= AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
+        is_linear = self._setting("n_planes") == 1
+        model.rule = SoftmaxRule(
+            step=step,
+            alpha=model.alpha,
+            start=model.n_steps,
+            n_steps=n_steps,
+            sharpness=1 / float(self.temperature),
+            enough=math.inf if is_linear else ENOUGH,
+            floor=FLOOR,
+        )
+
+    def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
+        n_steps: int = softmax_epoch(
+            data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps
+        )
+        return n_steps
+
+    def _has_settled(
+        self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
+    ) -> bool:
+        """No, but planes that had next to nothing of any row in the pass will not come back."""
+        lanes = live_lanes(model.planes)
+        is_used = model.planes.largest_shares[lanes] > FLOOR
+        model.planes.largest_shares[:] = 0
+        if self.compress and not is_used.all():
+            model.planes = with_only(model.planes, lanes[is_used])
+        return False
+
+    # ---- start -----------------------------------------------------------------------------
+
+    def _features_of(self, training: Training) -> int:
+        return int(training.columns.n_features)
+
+    def _training_view(self, training: Training, data: TrainingData) -> TrainingData:
+        if training.columns is None:
+            members = weighty(in_place(count_rows(data.rows)), data.weights)
+            kind = self._setting("columns")
+            training.columns = column_map(data.rows, members, training.n_columns, kind)
+        training.columns = training.columns.widened(training.n_columns)
+        return _written_out(training.columns, data)
+
+    def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
+        model.columns = training.columns
+        super()._introduce(model, training, data)
+        if training.starts and count_planes(model.planes) == 0 and model.visits(data).any():
+            self._start(model, training, data)
+
+    def _start(self, model: Model, training: Training, data: TrainingData) -> None:
+        members = np.flatnonzero(model.visits(data))
+        codes = np.unique(model.codes[data.labels[members]])
+        n_planes = int(self._setting("n_planes"))
+        init = self._setting("init")
+        made = prototypes_of(model, data, members, codes, n_planes, init, training.centres)
+        model.margin = margin_of(model, data, members, made)
+        model.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
+        scale = np.float32(float(self._setting("start_scale")) / model.margin)
+        model.planes = with_planes(model.planes, made.owner, made.planes * scale)
+
+    # ---- end -------------------------------------------------------------------------------
+
+    def _finish(self, model: Model) -> FinishedPlanes:
+        lanes = live_lanes(model.planes)
+        sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
+        scale = planes_scale(model.rule, model.n_steps) if model.rule is not None else 1
+        sums = model.columns.folded(sums * scale, model.constant)
+        return FinishedPlanes(sums, model.planes.owner[lanes], np.ones(lanes.size, np.float32))
+
+    def _prediction_rows(self, training: Training, rows: Any) -> Rows:
+        seen: Rows = training.columns.for_prediction(rows._replace(constant=np.float32(1)))
+        return seen
+
+    def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
+        if self.compress:
+            for model in training.models:
+                self._compress(model, data, members)
+            training.forget_results()
+
+    def _compress(self, model: Model, data: TrainingData, members: Array) -> None:
+        """Drop planes that decide nothing on some of the model's rows."""
+        order = rows_of(members, model.targets(data))
+        generator = np.random.default_rng([model.seed, order.size])
+        some = np.sort(generator.permutation(order)[:ROWS_TO_COMPRESS])
+        lanes = live_lanes(model.planes)
+        planes = model.planes.sums[: model.n_features + 1, lanes]
+        planes = planes * planes_scale(model.rule, model.n_steps)
+        rows: Any = packed(data.rows, some)
+        scores = matrix_of(rows, model.n_features) @ planes[1:] + rows.constant * planes[0]
+        labels = model.codes[data.labels[some]]
+        kept = needed_planes(scores, model.planes.owner[lanes], labels, MOST_CHANGE)
+        model.planes = with_only(model.planes, lanes[kept])
+
+    # ---- settings --------------------------------------------------------------------------
+
+    def _better_settings(self, data: TrainingData, labels: Array, seed: int) -> dict[str, Any]:
+        if self.warm_start and hasattr(self, "_training"):
+            return self._found
+        members = weighty(in_place(data.labels.size), data.weights)
+        if np.unique(data.labels[members]).size < 2:
+            raise ValueError(
+                "PolyplaneClassifier needs rows of at least 2 classes; those with a weight above "
+                "0 are all of one class."
+            )
+        trials = Trials(self, data, members, labels, seed)
+        found = trials.first_guess | {"max_iter": _count_passes(members.size)}
+        self._calibration = 1.0
+        if any(getattr(self, name) == "auto" for name in trials.SEARCHED):
+            title = f"{self._title()}: settings"
+            with progress(title, trials.count_steps(), self._shows()) as report:
+                best, self._calibration = trials.run(effective_n_jobs(self.n_jobs), report)
+            found |= best
+        return found
+
+    def _new_training(self, seed: int) -> Training:
+        training = super()._new_training(seed)
+        training.calibration = vars(self).get("_calibration", 1.0)
+        return training
+
+    @property
+    def settings_(self) -> dict[str, Any]:
+        """What was set, or found where it was 'auto'."""
+        self._record()
+        return {name: self._setting(name) for name in IN_STREAM}
+
+    # ---- probabilities ---------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class."""
+        return self._record().probabilities(*self._read(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class."""
+        return self._record().log_probabilities(*self._read(X))
+
+    # ---- streams ---------------------------------------------------------------------------
+
+    def _check_streamable(self) -> None:
+        if not self._found:
+            self._found = dict(IN_STREAM)
+            self._calibration = 1.0
+
+    def _meet_chunk(
+        self, data: TrainingData, labels: Array, members: Array
+    ) -> tuple[TrainingData, Array]:
+        if not self._training.models:
+            self._training.buffer = FirstRows(FIRST_ROWS)
+        if self._training.buffer is not None and not self._training.buffer.is_full:
+            members = self._start_anew(data, labels, members)
+        self._training.starts = False
+        view = self._training_view(self._training, data)
+        self._meet(self._training, labels, view)
+        return view, members
+
+    def _start_anew(self, data: TrainingData, labels: Array, members: Array) -> Array:
+        """Start from the first rows known by now; return the rows of the chunk that are left."""
+        before = self._training
+        members = before.buffer.take(data, members)
+        training = self._new_training(before.seed)
+        training.buffer = before.buffer
+        first_rows = before.buffer.data()
+        view = self._training_view(training, first_rows)
+        self._meet(training, labels, view)
+        for model in training.models:
+            order = rows_of(in_place(view.labels.size), model.targets(view))
+            self._follow(model, view, order, silence)
+        if training.buffer.is_full:
+            training.buffer.forget()
+        self._training = training
+        return members
+
+    def _follow(self, model: Model, data: TrainingData, order: Array, report: Report) -> None:
+        """Visit rows; a class without planes starts at its first row."""
+        done = 0
+        while done < order.size:
+            has_planes = np.zeros(model.codes.max() + 1, bool)
+            has_planes[model.planes.owner[live_lanes(model.planes)]] = True
+            is_new = ~has_planes[model.codes[data.labels[order[done:]]]]
+            n_known = int(np.argmax(is_new)) if is_new.any() else is_new.size
+            if n_known == 0:
+                self._start_late(model, data, int(order[done]))
+            elif model.rule is None or model.rule.n_steps > 0:
+                self._begin(model, 0)
+            super()._follow(model, data, order[done : done + n_known], report)
+            done += n_known
+
+    def _start_late(self, model: Model, data: TrainingData, row: int) -> None:
+        """Planes around the row, for its class."""
+        code = int(model.codes[data.labels[row]])
+        made = prototypes_of(model, data, np.array([row]), np.array([code]), 1, "subset")
+        length = np.linalg.norm(made.planes[0, 1:])
+        if count_planes(model.planes) == 0:
+            model.margin = model.wide_margin = float(length**2) or 1.0
+        generator = np.random.default_rng([model.seed, code])
+        n_planes = int(self._setting("n_planes"))
+        noise = generator.standard_normal((n_planes, made.planes.shape[1]))
+        noise *= SPREAD * length / math.sqrt(noise.shape[1])
+        noise[:, 0] = 0
+        scale = float(self._setting("start_scale")) / model.margin
+        if model.rule is not None:
+            scale /= planes_scale(model.rule, model.n_steps)
+        planes = (scale * (made.planes + noise)).astype(np.float32)
+        model.planes = with_planes(model.planes, np.full(n_planes, code), planes)
+
+
+def _count_passes(n_rows: int) -> int:
+    """Passes of a fit of so many rows."""
+    return int(np.clip(STEPS // max(n_rows, 1), LEAST_PASSES, MOST_PASSES))
+
+
+def _written_out(columns: Any, data: TrainingData) -> TrainingData:
+    """The data as steps see them, mapped once and for all unless they are too large for that."""
+    rows = columns.for_training(data.rows)
+    n_rows = count_rows(rows)
+    if not isinstance(rows, CsrRows) and n_rows * columns.n_features <= MOST_PACKED:
+        rows = packed(rows, in_place(n_rows))
+    return data._replace(rows=rows)

@@ -1,0 +1,387 @@
+"""PolyplaneClassifier: its steps, its scaling, its probabilities, its streams, its settings."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from polyplane import MMClassifier, PolyplaneClassifier
+from polyplane.engine.order import in_place, shuffle
+from polyplane.engine.planes import live_lanes
+from polyplane.engine.softmax import planes_scale
+from polyplane.estimator.prototypes import matrix_of
+from polyplane.hyperplane import polyplane
+from tests.exact import only_model
+from tests.real_data import libsvm_set, mnist_bytes
+from tests.reference import polyplane as reference
+
+SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset"}
+needs_compilation = pytest.mark.compiled
+
+
+def classifier(**changes):
+    return PolyplaneClassifier(random_state=0, **(SET | changes))
+
+
+def two_moons(n=300, seed=0):
+    """Two classes around each other's centres, in columns of different scales."""
+    generator = np.random.default_rng(seed)
+    y = generator.integers(0, 2, n)
+    angle = np.pi * (generator.random(n) + y)
+    X = np.column_stack([np.cos(angle) + y, np.sin(angle) + y / 2])
+    X += generator.normal(0, 0.1, X.shape)
+    return (X * [1, 50] + [3, 1000]).astype(np.float32), y
+
+
+def board(n=600, seed=0):
+    """Fields of a board of 3 x 3: three classes that no plane parts."""
+    X = np.random.default_rng(seed).random((n, 2)).astype(np.float32)
+    return X, (3 * X).astype(int).sum(axis=1) % 3
+
+
+# ---- steps -------------------------------------------------------------------------------------
+
+
+def test_a_fit_is_the_reference_on_standardised_columns():
+    """Its start is taken from the estimator; steps, rates and order of rows are worked out here."""
+    X, y = two_moons(120)
+    settings = {"max_iter": 3, "compress": False, "alpha": 0.01}
+    started = classifier(**settings)
+    starts = {}
+
+    def begin(self, model, n_steps):
+        starts["planes"] = model.planes.sums.copy()
+        starts["lanes"], starts["owner"] = live_lanes(model.planes), model.planes.owner.copy()
+        starts["step"] = 0.3 / model.wide_margin
+        PolyplaneClassifier._begin(self, model, n_steps)
+
+    started._begin = begin.__get__(started)
+    started.fit(X, y)
+    model, lanes = only_model(started), starts["lanes"]
+    Z = (X - X.mean(axis=0, dtype=np.float64)) / X.std(axis=0, dtype=np.float64)
+    Z = np.column_stack([np.ones(len(Z)), Z / np.sqrt(np.square(Z).sum(axis=1).mean())])
+    generator, order = np.random.default_rng(model.seed), []
+    for _ in range(3):
+        order.append(in_place(len(y)))
+        shuffle(order[-1], generator)
+    W, _ = reference.train(
+        starts["planes"][:3, lanes].T, starts["owner"][lanes], Z, y, np.concatenate(order),
+        step=starts["step"], alpha=0.01, n_steps=3 * len(y), enough=polyplane.ENOUGH,
+        floor=polyplane.FLOOR,
+    )  # fmt: skip
+    found = planes_scale(model.rule, model.n_steps) * model.planes.sums[:3, lanes].T
+    np.testing.assert_allclose(found, W, atol=1e-4 * np.abs(W).max())
+    by_plane = started.plane_scores(X)
+    in_order = np.argsort(starts["owner"][lanes], kind="stable")
+    np.testing.assert_allclose(by_plane, (Z @ W.T)[:, in_order], atol=2e-3 * np.abs(W).max())
+
+
+@needs_compilation
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_plane_per_class_is_logistic_regression(n_classes):
+    """On rows that need no scaling beyond one factor, which scikit-learn is given, too."""
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (400, 5)).astype(np.float64)
+    y = (
+        X @ generator.normal(size=(5, n_classes)) + generator.gumbel(size=(400, n_classes))
+    ).argmax(1)
+    length = np.sqrt(X.sum(axis=1).mean())
+    alpha = 0.01  # of two planes w / 2 and - w / 2: alpha / 4 |w|^2
+    ours = PolyplaneClassifier(
+        random_state=0, n_planes=1, start_scale=0.01, step_size=0.3, columns="plain", alpha=alpha,
+        max_iter=4_000, compress=False,
+    ).fit(X, y)  # fmt: skip
+    Z = np.column_stack([X / length, np.ones(len(X))])
+    theirs = LogisticRegression(
+        C=(2 if n_classes == 2 else 1) / (alpha * len(y)), fit_intercept=False, tol=1e-8,
+        max_iter=10_000,
+    ).fit(Z, y)  # fmt: skip
+    found, expected = ours.decision_function(X), theirs.decision_function(Z)
+    if n_classes > 2:
+        found, expected = (s - s.mean(axis=1, keepdims=True) for s in (found, expected))
+    np.testing.assert_allclose(found, expected, atol=0.02 * np.abs(expected).max())
+
+
+def test_planes_without_rows_are_dropped_only_if_asked_for():
+    X, y = two_moons(1_000)
+    kept = classifier(n_planes=20, step_size=1.0, compress=False, max_iter=10).fit(X, y)
+    fewer = classifier(n_planes=20, step_size=1.0, max_iter=10).fit(X, y)
+    assert kept.n_planes_ == 40
+    assert 2 <= fewer.n_planes_ < 20
+    assert abs(np.mean(fewer.predict(X) != y) - np.mean(kept.predict(X) != y)) < 0.02
+
+
+def test_temperature_below_one_makes_planes_share_less():
+    X, y = two_moons()
+
+    def shared(temperature):
+        model = classifier(temperature=temperature, n_planes=8, compress=False).fit(X, y)
+        scores = model.plane_scores(X)
+        scores = np.where(model.plane_classes_ == y[:, None], scores, -np.inf)
+        return 1 - softmax(scores, axis=1).max(axis=1).mean()
+
+    assert shared(0.25) < 0.8 * shared(1.0)
+
+
+# ---- scaling -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", ["plain", "rank", "knots"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_finished_planes_predict_what_training_saw(columns, fit_intercept):
+    X, y = two_moons()
+    model = classifier(columns=columns, fit_intercept=fit_intercept, max_iter=5).fit(X, y)
+    inner = only_model(model)
+    data = model._read_training(X, y, None, None, False)[0]
+    seen = model._training_view(model._training, data).rows
+    lanes = live_lanes(inner.planes)
+    planes = inner.planes.sums[: inner.n_features + 1, lanes]
+    planes = planes * planes_scale(inner.rule, inner.n_steps)
+    scores = matrix_of(seen, inner.n_features) @ planes[1:] + seen.constant * planes[0]
+    in_order = np.argsort(inner.planes.owner[lanes], kind="stable")
+    found = model.plane_scores(X)
+    np.testing.assert_allclose(found, scores[:, in_order], atol=1e-3 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("columns", ["plain", "rank", "knots"])
+def test_units_of_columns_do_not_matter(columns):
+    X, y = two_moons()
+    model, other = (classifier(columns=columns, max_iter=5) for _ in range(2))
+    scores = model.fit(X, y).decision_function(X)
+    stretched = X * np.float32([64, 1 / 1024])
+    np.testing.assert_allclose(
+        other.fit(stretched, y).decision_function(stretched), scores, rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "ovo"])
+@pytest.mark.parametrize("columns", ["plain", "knots"])
+def test_storage_changes_no_bit(columns, multi_class):
+    generator = np.random.default_rng(1)
+    X = generator.integers(0, 9, (150, 6)).astype(np.float64)
+    y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 2] > 4)
+    forms = [X, X.astype(np.float32), X.astype(np.uint8), sp.csr_array(X), sp.csr_matrix(X)]
+    models = [classifier(columns=columns, multi_class=multi_class, max_iter=4) for _ in forms]
+    found = [m.fit(form, y).predict_proba(form) for m, form in zip(models, forms, strict=True)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+
+
+def test_wide_sparse_rows_are_left_alone():
+    X = sp.random_array((200, 500), density=0.02, rng=np.random.default_rng(0), format="csr")
+    y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
+    model = classifier(max_iter=5).fit(X, y)
+    assert model._training.columns.table is None
+    assert model.planes_.shape[1] == 500
+
+
+# ---- probabilities -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "ovr", "ovo"])
+def test_probabilities_agree_with_labels(multi_class):
+    X, y = board()
+    model = classifier(multi_class=multi_class, n_planes=6).fit(X, y)
+    shares = model.predict_proba(X)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(np.log(shares), model.predict_log_proba(X), rtol=1e-9)
+    np.testing.assert_array_equal(model.classes_[shares.argmax(axis=1)], model.predict(X))
+    assert log_loss(y, shares) < 0.5
+
+
+@pytest.mark.parametrize("columns", ["plain", "rank", "knots"])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e9])
+def test_probabilities_of_extreme_rows_are_finite(columns, scale):
+    X, y = board(200)
+    model = classifier(columns=columns, max_iter=3).fit(X * np.float32(scale), y)
+    far = np.float32([[0, 0], [1e10, -1e10], [-1e10, 1e-30], [1e-30, 1e-38]])
+    for rows in (far, sp.csr_array(far)):
+        shares = model.predict_proba(rows)
+        assert np.isfinite(shares).all()
+        assert np.isfinite(model.predict_log_proba(rows)).all()
+        np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+
+
+@needs_compilation
+def test_probabilities_are_calibrated_by_rows_held_out():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(6_000, 4)).astype(np.float32)
+    p = 1 / (1 + np.exp(-4 * np.sign(X[:, 0] * X[:, 1]) * np.minimum(np.abs(X[:, 2]), 1)))
+    y = (generator.random(6_000) < p).astype(int)
+    model = PolyplaneClassifier(random_state=0).fit(X[:4_000], y[:4_000])
+    calibrated = model.predict_proba(X[4_000:])
+    model._training.calibration = 1.0
+    assert log_loss(y[4_000:], calibrated) < log_loss(y[4_000:], model.predict_proba(X[4_000:]))
+    is_right = calibrated.argmax(axis=1) == y[4_000:]
+    assert abs(calibrated.max(axis=1).mean() - is_right.mean()) < 0.03
+
+
+# ---- settings ----------------------------------------------------------------------------------
+
+
+@needs_compilation
+def test_settings_are_found_and_told():
+    X, y = board(900)
+    model = PolyplaneClassifier(random_state=0).fit(X, y)
+    assert set(model.settings_) == set(polyplane.IN_STREAM)
+    assert "auto" not in model.settings_.values()
+    assert np.mean(model.predict(X) != y) < 0.06
+
+
+@needs_compilation
+@pytest.mark.parametrize("multi_class", ["joint", "ovo"])
+def test_threads_change_no_bit(multi_class):
+    X, y = board(300)
+    models = [
+        PolyplaneClassifier(random_state=3, n_jobs=n, multi_class=multi_class, n_estimators=2)
+        for n in (1, 2, 3)
+    ]
+    found = [model.fit(X, y).predict_proba(X) for model in models]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+@needs_compilation
+def test_a_linear_problem_gets_a_linear_model():
+    """Of noisy labels along a line more planes could only learn the noise."""
+    generator = np.random.default_rng(2)
+    X = generator.normal(size=(600, 20))
+    y = (X @ generator.normal(size=20) + 3 * generator.normal(size=600) > 0).astype(int)
+    model = PolyplaneClassifier(random_state=0).fit(X, y)
+    assert model.n_planes_ == 2
+
+
+@needs_compilation
+def test_what_is_set_is_kept():
+    X, y = board(300)
+    model = PolyplaneClassifier(random_state=0, n_planes=5, step_size=0.2, max_iter=7).fit(X, y)
+    assert model.settings_["n_planes"] == 5
+    assert model.settings_["step_size"] == 0.2
+    assert model.n_iter_ == 7
+    assert model.n_planes_ <= 15
+
+
+def test_rows_of_one_class_by_weight_are_refused():
+    X, y = two_moons(20)
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        classifier().fit(X, y, sample_weight=(y == 1).astype(float))
+
+
+def test_warm_start_goes_on():
+    X, y = board(300)
+    model = classifier(warm_start=True, max_iter=2, n_planes=6).fit(X, y)
+    first = np.mean(model.predict(X) != y)
+    for _ in range(5):
+        model.fit(X, y)
+    assert model.n_steps_ == 12 * len(y)
+    assert np.mean(model.predict(X) != y) < first + 0.05
+
+
+@pytest.mark.parametrize("n_estimators", [1, 3])
+def test_an_ensemble_averages_class_scores(n_estimators):
+    X, y = board(200)
+    model = classifier(n_estimators=n_estimators, max_iter=3).fit(X, y)
+    assert len(model._training.models) == n_estimators
+
+
+# ---- streams -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def short_start(monkeypatch):
+    monkeypatch.setattr(polyplane, "FIRST_ROWS", 40)
+
+
+@pytest.mark.parametrize("cuts", [[], [1, 2, 3], [40], [39, 41], [5, 100, 101, 150]])
+@pytest.mark.parametrize("multi_class", ["joint", "ovo"])
+def test_chunks_change_no_bit(short_start, cuts, multi_class):
+    X, y = board(200)
+    y[:60] %= 2  # the third class is met after the start
+    weights = np.random.default_rng(0).random(200)
+    whole, parts = (classifier(multi_class=multi_class, alpha=1e-3) for _ in range(2))
+    whole.partial_fit(X, y, [0, 1, 2], weights)
+    for rows in np.split(np.arange(200), cuts):
+        parts.partial_fit(X[rows], y[rows], [0, 1, 2], weights[rows])
+    np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
+
+
+def test_a_class_met_late_starts_at_its_first_row(short_start):
+    X, y = board(400)
+    is_late = y == 2
+    model = classifier(n_planes=4).partial_fit(X[~is_late], y[~is_late])
+    assert model.planes_per_class_.tolist() == [4, 4]
+    model.partial_fit(X[is_late][:1], y[is_late][:1])
+    assert model.planes_per_class_.tolist() == [4, 4, 4]
+    for _ in range(20):
+        model.partial_fit(X, y)
+    assert np.mean(model.predict(X)[is_late] == 2) > 0.5
+
+
+def test_new_columns_widen_the_planes(short_start):
+    X, y = two_moons(200)
+    model = classifier().partial_fit(X[:100], y[:100])
+    wide = np.column_stack([X, 10 * y]).astype(np.float32)
+    for _ in range(20):
+        model.partial_fit(wide[100:], y[100:])
+    assert model.planes_.shape[1] == 3
+    assert np.mean(model.predict(wide) == y) > 0.95
+
+
+def test_a_stream_goes_on_from_a_fit_without_a_leap():
+    X, y = board()
+    model = classifier(n_planes=8, max_iter=20).fit(X, y)
+    before = model.predict_proba(X)
+    model.partial_fit(X[:1], y[:1])
+    assert np.abs(model.predict_proba(X) - before).max() < 0.3
+    assert np.abs(model.predict_proba(X) - before).mean() < 0.02
+
+
+@needs_compilation
+def test_a_long_stream_learns(short_start):
+    X, y = board(20_000)
+    model = classifier(n_planes=16)
+    for rows in np.split(np.arange(20_000), 40):
+        model.partial_fit(X[rows], y[rows])
+    assert np.mean(model.predict(X) != y) < 0.12
+
+
+# ---- MM ----------------------------------------------------------------------------------------
+
+
+@needs_compilation
+@pytest.mark.parametrize("init", ["kmeans", "subset"])
+def test_prototypes_are_a_better_start_for_mm(init):
+    X, y = board(3_000)
+    X, X_test, y, y_test = X[:2_000], X[2_000:], y[:2_000], y[2_000:]
+    machine = MMClassifier(n_planes=8, alpha=1e-4, random_state=0)
+    at_random = np.mean(clone(machine).fit(X, y).predict(X_test) != y_test)
+    model = machine.set_params(init=init).fit(X, y)
+    assert np.mean(model.predict(X_test) != y_test) < 0.5 * at_random
+
+
+def test_mm_with_prototypes_needs_fit():
+    X, y = board(50)
+    with pytest.raises(ValueError, match="needs fit"):
+        MMClassifier(init="subset").partial_fit(X, y)
+
+
+# ---- real data ---------------------------------------------------------------------------------
+
+
+@needs_compilation
+def test_real_data_pendigits():
+    X, y, X_test, y_test = libsvm_set("pendigits")
+    model = PolyplaneClassifier(random_state=0, n_jobs=2).fit(X, y)
+    assert np.mean(model.predict(X_test) != y_test) < 0.035
+
+
+@needs_compilation
+def test_real_data_digits_in_bytes():
+    """A tenth of the rows: images are taken in pairs of classes."""
+    X, y, X_test, y_test = mnist_bytes()
+    model = PolyplaneClassifier(random_state=0, max_iter=10, n_jobs=2).fit(X[::10], y[::10])
+    assert model.settings_["multi_class"] == "ovo"
+    assert np.mean(model.predict(X_test) != y_test) < 0.065
