@@ -15,7 +15,7 @@ from polyplane.engine.planes import Array
 from polyplane.estimator.progress import Report
 from polyplane.estimator.training import for_each
 
-__all__ = ["Judgement", "best_candidate", "calibrated"]
+__all__ = ["KEPT", "Judgement", "best_candidate", "calibrated"]
 
 KEPT = 3  # one candidate in so many goes on
 RANGE_OF_LOG_FACTOR = (-4.0, 4.0)

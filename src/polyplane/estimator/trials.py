@@ -13,7 +13,7 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes import Array
 from polyplane.engine.rows import packed
 from polyplane.estimator.base import stratified
-from polyplane.estimator.halving import Judgement, best_candidate, calibrated
+from polyplane.estimator.halving import KEPT, Judgement, best_candidate, calibrated
 from polyplane.estimator.progress import Report
 from polyplane.estimator.training import Training
 from polyplane.estimator.validation import TrainingData
@@ -27,8 +27,9 @@ MOST_ROWS_OF_MANY_CLASSES = 10_000
 FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
 N_SPLITS = 3
 FEW_CLASSES = 4  # have more planes each
+MOST_PLANES = 640  # of wide rows, of all classes together
 MOST_PAIRED = 20  # classes that are taken in pairs
-FIRST_RUNGS, SECOND_RUNGS = (8, 24), (24, 40)  # passes; the last are those of a fit
+FIRST_RUNGS, SECOND_RUNGS = (6, 18), (12, 40)  # passes; the last are those of a fit
 LINEAR = {"n_planes": 1, "step_size": 0.03}
 STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 Setting = dict[str, Any]
@@ -81,10 +82,15 @@ class Trials:
             "columns": kind,
             "init": "kmeans" if is_wide else "subset",
             "multi_class": "ovo" if is_paired else "joint",
-            "n_planes": 16 if is_wide else 64 if self.labels.size <= FEW_CLASSES else 32,
+            "n_planes": self._first_planes(is_wide),
             "start_scale": 3.0,
             "step_size": 0.3,
         }
+
+    def _first_planes(self, is_wide: bool) -> int:
+        if is_wide:
+            return int(np.clip(MOST_PLANES // self.labels.size, 2, 16))
+        return 64 if self.labels.size <= FEW_CLASSES else 32
 
     def _first_round(self) -> list[Setting]:
         guesses = [self.first_guess | {"columns": kind} for kind in self.maps]
@@ -114,8 +120,10 @@ class Trials:
         kind = self.first_guess["multi_class"] if self.machine.multi_class == "auto" else "joint"
         n_problems = len(Decomposition(kind, "vote", self.labels).problems())
         visits = 2 * n_problems / max(2, self.labels.size) if kind == "ovo" else 1
-        n_first = 2 * len(self.maps)
-        passes = n_first * FIRST_RUNGS[0] + -(-n_first // 3) * FIRST_RUNGS[1] + 6 * SECOND_RUNGS[0]
+        passes = 0
+        for rungs, n_candidates in ((FIRST_RUNGS, 2 * len(self.maps)), (SECOND_RUNGS, 6)):
+            for place, n_passes in enumerate(rungs):
+                passes += n_passes * -(-n_candidates // KEPT**place)
         return int(visits * passes * sum(members.size for members, _ in self.splits))
 
     def judge(self, setting: Setting, n_passes: int, report: Report) -> Judgement:
