@@ -1,6 +1,7 @@
 """What a fitted estimator says, worked out from its planes in plain loops over the definition."""
 
 import numpy as np
+from scipy.special import expit
 
 from polyplane.engine.rows import dense_rows, packed
 from polyplane.engine.targets import LEFT_OUT
@@ -111,8 +112,8 @@ def class_scores(estimator, by_plane):
         if first_sign == -1:  # one against the rest
             scores[second] = lead
             continue
-        soft[second] += np.log(0.05 + 1 / (1 + np.exp(-np.float64(lead))))
-        soft[first] += np.log(0.05 + 1 / (1 + np.exp(np.float64(lead))))
+        soft[second] += np.log(0.05 + expit(np.float64(lead)))
+        soft[first] += np.log(0.05 + expit(-np.float64(lead)))
         cut = min(ONE, max(-ONE, lead))
         scores[second] += cut
         scores[first] -= cut

@@ -34,8 +34,7 @@ OTHER_LOOPS = [  # variants that take other paths inside the loops
 SAME_LOOPS = [  # variants that take other paths around them
     PolyplaneClassifier(),
     PolyplaneClassifier(columns="knots", multi_class="ovo", **SET),
-    PolyplaneClassifier(columns="rank", multi_class="ovr", n_estimators=2, **SET),
-    PolyplaneClassifier(columns="plain", fit_intercept=False, temperature=0.5, **SET),
+    PolyplaneClassifier(columns="rank", multi_class="ovr", fit_intercept=False, **SET),
     MMClassifier(n_planes=7),  # more planes than a tile has lanes
     AMMClassifier(prune_interval=7, prune_budget=3.0),
     AMMClassifier(max_planes=2),

@@ -248,19 +248,7 @@ READ_BY_PREDICTION = "combine", "n_jobs"  # how pairs decide, and the number of 
 
 def another(field, value):
     """Some other value that the parameter may have."""
-    words = (
-        "balanced",
-        "online",
-        "batch",
-        "ovo",
-        "ovr",
-        "positive",
-        "both",
-        "subset",
-        "rank",
-        "plain",
-        "soft",
-    )
+    words = "balanced online batch ovo ovr positive both subset kmeans rank plain".split()
     candidates = [0.75, 2, 4, *words, True, False]
     allows = field.metadata["allowed"].allows
     return next(other for other in candidates if other != value and allows(other))

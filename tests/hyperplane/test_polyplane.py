@@ -327,6 +327,7 @@ def test_new_columns_widen_the_planes(short_start):
     for _ in range(20):
         model.partial_fit(wide[100:], y[100:])
     assert model.planes_.shape[1] == 3
+    assert model._training.columns.n_columns == 3
     assert np.mean(model.predict(wide) == y) > 0.95
 
 

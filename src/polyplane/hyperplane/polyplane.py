@@ -240,8 +240,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
         if training.columns is None:
             members = weighty(in_place(count_rows(data.rows)), data.weights)
             kind = self._setting("columns")
-            training.columns = column_map(data.rows, members, training.n_columns, kind)
-        training.columns = training.columns.widened(training.n_columns)
+            training.columns = column_map(data.rows, members, self.n_features_in_, kind)
+        training.columns = training.columns.widened(self.n_features_in_)
         return _written_out(training.columns, data)
 
     def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
