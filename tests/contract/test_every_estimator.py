@@ -248,7 +248,8 @@ READ_BY_PREDICTION = "combine", "n_jobs"  # how pairs decide, and the number of 
 
 def another(field, value):
     """Some other value that the parameter may have."""
-    words = "balanced online batch ovo ovr positive both subset kmeans rank plain".split()
+    decompositions, ways = ["ovo", "ovr"], ["online", "batch", "positive", "both"]
+    words = ["balanced", *decompositions, *ways, "subset", "kmeans", "rank", "plain"]
     candidates = [0.75, 2, 4, *words, True, False]
     allows = field.metadata["allowed"].allows
     return next(other for other in candidates if other != value and allows(other))
