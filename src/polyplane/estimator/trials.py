@@ -26,7 +26,7 @@ MOST_ROWS = 20_000  # to train a trial on
 MOST_ROWS_OF_MANY_CLASSES = 10_000
 FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
 N_SPLITS = 3
-FEW_CLASSES = 4  # have more planes each
+FEW_CLASSES = 4  # are tried on more rows
 MOST_PLANES = 640  # of wide rows, of all classes together
 MOST_PAIRED = 20  # classes that are taken in pairs
 FIRST_RUNGS, SECOND_RUNGS = (6, 18), (12, 40)  # passes; the last are those of a fit
@@ -92,7 +92,7 @@ class Trials:
     def _first_planes(self, is_wide: bool) -> int:
         if is_wide:
             return int(np.clip(MOST_PLANES // self.labels.size, 2, 16))
-        return 64 if self.labels.size <= FEW_CLASSES else 32
+        return 64 if self.labels.size <= MOST_PAIRED else 32
 
     def _first_round(self) -> list[Setting]:
         guesses = [self.first_guess | {"columns": kind} for kind in self.maps]
