@@ -20,6 +20,7 @@ def test_prints_errors_planes_and_times():
     assert "linear SVM" in done.stdout
     assert "AMM" in done.stdout
     assert "CPM" in done.stdout
-    assert done.stdout.count("%") == 6
+    assert "polyplane" in done.stdout
+    assert done.stdout.count("%") == 8
     assert "planes" in done.stdout
     assert "Traceback" not in done.stderr

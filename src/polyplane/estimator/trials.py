@@ -96,7 +96,7 @@ class Trials:
 
     def _first_round(self) -> list[Setting]:
         guesses = [self.first_guess | {"columns": kind} for kind in self.maps]
-        return [*guesses, *(guess | LINEAR for guess in guesses)]
+        return [*guesses, *(guess | LINEAR for guess in guesses if self._is_open(LINEAR))]
 
     def _second_round(self, best: Setting) -> list[Setting]:
         n_planes, place = best["n_planes"], STEP_SIZES.index(best["step_size"])
@@ -107,7 +107,11 @@ class Trials:
                 {"n_planes": n_planes * 2},
                 {"start_scale": 1.0},
             ]
-        return [best | change for change in changes]
+        return [best | change for change in changes if self._is_open(change)]
+
+    def _is_open(self, change: Setting) -> bool:
+        """Whether the user has left open what is to be changed."""
+        return all(getattr(self.machine, name) == "auto" for name in change)
 
     def run(self, n_threads: int, report: Report) -> tuple[Setting, float]:
         """The best setting, and the factor that calibrates its scores."""
