@@ -48,6 +48,7 @@ class Trials:
         self.machine, self.labels, self.seed = machine, labels, seed
         n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
         chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
+        self.is_sample = chosen.size < members.size
         weights = data.weights[chosen] if data.weights.size else np.ones(chosen.size, np.float32)
         self.data = TrainingData(packed(data.rows, chosen), data.labels[chosen], weights)
         order, share = in_place(chosen.size), machine.validation_fraction
@@ -102,11 +103,9 @@ class Trials:
         n_planes, place = best["n_planes"], STEP_SIZES.index(best["step_size"])
         changes: list[Setting] = [{}, *({"step_size": STEP_SIZES[place + k]} for k in (-1, 1))]
         if n_planes > 1:
-            changes += [
-                {"n_planes": n_planes // 4},
-                {"n_planes": n_planes * 2},
-                {"start_scale": 1.0},
-            ]
+            changes += [{"n_planes": n_planes * 2}, {"start_scale": 1.0}]
+            if not self.is_sample:  # more rows than are tried here carry more planes, not fewer
+                changes.append({"n_planes": n_planes // 4})
         return [best | change for change in changes if self._is_open(change)]
 
     def _is_open(self, change: Setting) -> bool:
