@@ -329,3 +329,38 @@ def test_ranks_keep_their_accuracy_at_any_mean():
 def test_a_kind_must_be_known():
     with pytest.raises(ValueError, match="plain, rank, knots, not 'ranks'"):
         column_map(rows_of(np.ones((2, 1))), in_place(2), 1, "ranks")
+
+
+# ---- more columns -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["plain", "rank"])
+def test_new_columns_are_scaled_like_others_and_not_shifted(kind):
+    X = np.random.default_rng(0).normal(3, 2, (60, 4)).astype(np.float32)
+    wide = np.column_stack([X, 10 * X[:, :2]])
+    columns = column_map(dense_rows(X, 1.0), np.arange(60), 4, kind)
+    wider = columns.widened(6)
+    assert (wider.n_columns, wider.n_features) == (6, 6)
+    assert columns.widened(4) is columns
+    before = packed(columns.for_training(dense_rows(X, 1.0)), np.arange(60))
+    after = packed(wider.for_training(dense_rows(wide, 1.0)), np.arange(60))
+    as_matrix = [
+        sp.csr_matrix((r.values, r.columns, r.starts), shape=(60, n)).toarray()
+        for r, n in ((before, 4), (after, 6))
+    ]
+    np.testing.assert_array_equal(as_matrix[1][:, :4], as_matrix[0])
+    factor = np.median(columns.table.factors)
+    np.testing.assert_allclose(as_matrix[1][:, 4:], factor * wide[:, 4:], rtol=1e-6)
+
+
+def test_columns_left_alone_widen_freely():
+    X = sp.random_array((50, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
+    columns = column_map(csr_rows(X, 1.0), np.arange(50), 300, "knots").widened(400)
+    assert (columns.table, columns.n_columns, columns.n_features) == (None, 400, 400)
+
+
+def test_hats_cannot_widen():
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    columns = column_map(dense_rows(X, 1.0), np.arange(60), 3, "knots")
+    with pytest.raises(ValueError, match=r"5 columns, 2 more than before.*columns='plain'"):
+        columns.widened(5)
