@@ -3,9 +3,8 @@
 import numpy as np
 from scipy.special import expit
 
-from polyplane.engine.rows import dense_rows, packed
+from polyplane.engine.rows import dense_rows, matrix_of, packed
 from polyplane.engine.targets import LEFT_OUT
-from polyplane.estimator.prototypes import matrix_of
 from polyplane.model.decomposition import REST
 from tests.reference.poly2 import poly2_map
 

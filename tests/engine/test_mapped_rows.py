@@ -146,13 +146,12 @@ def test_columns_that_rows_do_not_have_are_zero():
         assert found.tolist() == [[4, -2, 0.75, 0.5]]
 
 
-def test_rows_keep_their_constant_unless_another_is_given():
-    rows, table = dense_rows(np.ones((2, 1), np.float32), 1), table_of([(0, 1, (), (), 0)])
-    assert mapped_rows(rows, table).constant == 1
-    given_one = mapped_rows(rows, table, 0.5)
-    assert given_one.constant == with_own_page(given_one).constant == np.float32(0.5)
+def test_rows_keep_their_constant():
+    rows, table = dense_rows(np.ones((2, 1), np.float32), 0.5), table_of([(0, 1, (), (), 0)])
+    mapped = mapped_rows(rows, table)
+    assert mapped.constant == with_own_page(mapped).constant == np.float32(0.5)
     planes, sums = random_planes(3, 1, 0)
-    score(given_one, 0, planes)
+    score(mapped, 0, planes)
     np.testing.assert_array_equal(planes.scores[:3], sums @ [0.5, 1])
 
 

@@ -11,9 +11,10 @@ from sklearn.metrics import log_loss
 from polyplane import MMClassifier, PolyplaneClassifier
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import live_lanes
+from polyplane.engine.rows import matrix_of
 from polyplane.engine.softmax import planes_scale
-from polyplane.estimator.prototypes import matrix_of
 from polyplane.hyperplane import polyplane
+from tests.definition import class_scores
 from tests.exact import only_model
 from tests.real_data import libsvm_set, mnist_bytes
 from tests.reference import polyplane as reference
@@ -272,19 +273,21 @@ def test_rows_of_one_class_by_weight_are_refused():
 
 def test_warm_start_goes_on():
     X, y = board(300)
-    model = classifier(warm_start=True, max_iter=2, n_planes=6).fit(X, y)
-    first = np.mean(model.predict(X) != y)
-    for _ in range(5):
-        model.fit(X, y)
-    assert model.n_steps_ == 12 * len(y)
-    assert np.mean(model.predict(X) != y) < first + 0.05
+    model = classifier(warm_start=True, max_iter=2, n_planes=6, alpha=0.0).fit(X, y)
+    before = model.predict_proba(X)
+    model.set_params(step_size=1e-9).fit(X, y)
+    assert model.n_steps_ == 4 * len(y)
+    np.testing.assert_allclose(model.predict_proba(X), before, atol=1e-5)
 
 
-@pytest.mark.parametrize("n_estimators", [1, 3])
-def test_an_ensemble_averages_class_scores(n_estimators):
+@pytest.mark.parametrize("multi_class", ["joint", "ovo"])
+def test_an_ensemble_averages_class_scores(multi_class):
     X, y = board(200)
-    model = classifier(n_estimators=n_estimators, max_iter=3).fit(X, y)
-    assert len(model._training.models) == n_estimators
+    model = classifier(n_estimators=3, max_iter=3, multi_class=multi_class).fit(X, y)
+    expected = [class_scores(model, by_plane) for by_plane in model.plane_scores(X)]
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-5, atol=1e-4)
+    seeds = {inner.seed for inner in model._training.models}
+    assert len(seeds) == 3
 
 
 # ---- streams -----------------------------------------------------------------------------------
@@ -306,6 +309,22 @@ def test_chunks_change_no_bit(short_start, cuts, multi_class):
     for rows in np.split(np.arange(200), cuts):
         parts.partial_fit(X[rows], y[rows], [0, 1, 2], weights[rows])
     np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
+
+
+def test_a_chunk_cut_off_leaves_the_first_rows_as_they_were(short_start, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    X, y = board(60)
+    model = classifier().partial_fit(X[:20], y[:20], [0, 1, 2])
+    with monkeypatch.context() as patch:
+        patch.setattr(polyplane, "prototypes_of", stop)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[20:], y[20:])
+    expected = classifier().partial_fit(X, y, [0, 1, 2])
+    np.testing.assert_array_equal(
+        model.partial_fit(X[20:], y[20:]).predict_proba(X), expected.predict_proba(X)
+    )
 
 
 def test_a_class_met_late_starts_at_its_first_row(short_start):

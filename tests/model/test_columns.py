@@ -204,9 +204,9 @@ def test_folded_planes_score_rows_as_they_come(kind, seed, constant):
     sums = planes_like(found.n_features, seed)
     folded = found.folded(sums, constant)
     assert folded.dtype == np.float32
-    assert len(folded) == 1 + found.n_prediction_features
+    assert len(folded) == 1 + found.n_features
     trained = features_of(found.for_training(rows_of(Z, constant)), found.n_features) @ sums
-    seen = features_of(found.for_prediction(rows_of(Z, 1)), found.n_prediction_features)
+    seen = features_of(found.for_prediction(rows_of(Z, 1)), found.n_features)
     sizes = np.abs(seen) @ np.abs(folded)
     assert (np.abs(seen @ folded - trained) <= 1e-6 * sizes + 1e-5).all()
 
@@ -225,7 +225,7 @@ def test_plain_columns_are_predicted_from_the_rows_themselves():
     rows = rows_of(X)
     found = column_map(rows, in_place(len(X)), X.shape[1], "plain")
     assert found.for_prediction(rows) is rows
-    assert found.n_prediction_features == X.shape[1] == found.n_features
+    assert X.shape[1] == found.n_features
 
 
 def wide_and_sparse(share=0.1, n_columns=201):
@@ -242,7 +242,7 @@ def test_wide_sparse_data_are_left_alone_but_for_their_constant(kind, constant):
     found = column_map(rows, in_place(40), 201, kind)
     assert found.table is None
     assert not found.has_knots
-    assert found.n_features == found.n_prediction_features == 201
+    assert found.n_features == 201
     np.testing.assert_allclose(found.constant, length, rtol=1e-12)
     seen = found.for_training(rows)
     assert seen.values is rows.values

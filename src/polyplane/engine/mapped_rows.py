@@ -90,10 +90,10 @@ class MappedPage(NamedTuple):
     linear: Any
 
 
-def mapped_rows(rows: Any, table: ColumnTable, constant: float | None = None) -> MappedRows:
-    """Dense or CSR rows under the map, with their own constant unless another is given."""
-    own = rows.constant if constant is None else np.float32(constant)
-    return MappedRows(rows, own, table, _inner_knots(table), *_scratch(table.shifts.size))
+def mapped_rows(rows: Any, table: ColumnTable) -> MappedRows:
+    """Dense or CSR rows under the map."""
+    scratch = _scratch(table.shifts.size)
+    return MappedRows(rows, rows.constant, table, _inner_knots(table), *scratch)
 
 
 def _inner_knots(table: ColumnTable) -> InnerKnots:

@@ -14,6 +14,7 @@ storage cannot change a result. `register_rows` teaches the words another kind o
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from polyplane.engine.jit import chosen_by_type, inlined, jit
 from polyplane.engine.tiles import (
@@ -45,9 +46,11 @@ __all__ = [
     "csr_rows",
     "dense_rows",
     "length_of_row",
+    "matrix_of",
     "open_row",
     "packed",
     "page_of",
+    "products",
     "register_rows",
     "score_planes",
     "squared_norm",
@@ -351,3 +354,15 @@ def packed(rows: Rows, order: Any) -> CsrRows:
     columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
     _copy_entries(rows, order, starts, columns, values)
     return CsrRows(values, columns, starts, rows.constant)
+
+
+def matrix_of(rows: Any, n_columns: int) -> sp.csr_matrix:
+    """CSR rows as scipy knows them."""
+    entries = rows.values, rows.columns, rows.starts
+    return sp.csr_matrix(entries, shape=(len(rows.starts) - 1, n_columns))
+
+
+def products(rows: Rows, order: Any, planes: Any) -> Any:
+    """The rows of `order` times planes by feature, feature 0 being the constant, for few rows."""
+    some = packed(rows, order)
+    return matrix_of(some, len(planes) - 1) @ planes[1:] + some.constant * planes[0]

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyplane.engine.planes import Array
-from polyplane.engine.rows import csr_rows, packed
+from polyplane.engine.rows import csr_rows, matrix_of, packed
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["FirstRows"]
@@ -25,6 +25,12 @@ class FirstRows:
         """Whether there are enough."""
         return self.n_rows >= self.room
 
+    def copied(self) -> "FirstRows":
+        """The same rows in a collection of its own."""
+        copy = FirstRows(self.room)
+        copy.n_rows, copy.parts = self.n_rows, list(self.parts)
+        return copy
+
     def take(self, data: TrainingData, members: Array) -> Array:
         """Keep what there is room for; return the rest of `members`."""
         taken, rest = np.split(members, [self.room - self.n_rows])
@@ -41,10 +47,7 @@ class FirstRows:
         """All that is kept."""
         rows: list[Any] = [part.rows for part in self.parts]
         width = 1 + max((int(r.columns.max()) for r in rows if r.columns.size), default=0)
-        matrices = [
-            sp.csr_matrix((r.values, r.columns, r.starts), shape=(len(r.starts) - 1, width))
-            for r in rows
-        ]
+        matrices = [matrix_of(r, width) for r in rows]
         weights = np.concatenate([part.weights for part in self.parts])
         return TrainingData(
             csr_rows(sp.vstack(matrices, format="csr"), float(rows[0].constant)),

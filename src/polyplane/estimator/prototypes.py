@@ -13,11 +13,11 @@ from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
 from polyplane.engine.planes import Array
-from polyplane.engine.rows import Rows, packed
+from polyplane.engine.rows import Rows, matrix_of, packed, products
 from polyplane.estimator.training import Model
 from polyplane.estimator.validation import TrainingData
 
-__all__ = ["Prototypes", "first_of_each", "margin_of", "matrix_of", "prototypes_of"]
+__all__ = ["Prototypes", "first_of_each", "margin_of", "prototypes_of"]
 
 ROWS_PER_CENTRE = 40  # that k-means looks at, and LEAST_ROWS of them in all
 LEAST_ROWS = 3_000
@@ -107,12 +107,6 @@ def first_of_each(prototypes: Prototypes, n_planes: int) -> Prototypes:
     return Prototypes(prototypes.planes[place < n_planes], prototypes.owner[place < n_planes])
 
 
-def matrix_of(rows: Any, n_features: int) -> sp.csr_matrix:
-    """Packed rows as scipy knows them."""
-    shape = len(rows.starts) - 1, n_features
-    return sp.csr_matrix((rows.values, rows.columns, rows.starts), shape=shape)
-
-
 def margin_of(model: Model, data: TrainingData, members: Array, prototypes: Prototypes) -> float:
     """Median distance, over some rows, between the best own and the best other plane's score.
 
@@ -120,9 +114,7 @@ def margin_of(model: Model, data: TrainingData, members: Array, prototypes: Prot
     """
     generator = np.random.default_rng([model.seed, len(prototypes.owner)])
     some = np.sort(generator.permutation(members)[:ROWS_FOR_MARGIN])
-    rows = packed(data.rows, some)
-    scores = np.asarray(matrix_of(rows, model.n_features) @ prototypes.planes[:, 1:].T)
-    scores += float(rows.constant) * prototypes.planes[:, 0]
+    scores = products(data.rows, some, prototypes.planes.T)
     is_own = prototypes.owner == model.codes[data.labels[some]][:, None]
     own = np.where(is_own, scores, -np.inf).max(axis=1)
     other = np.where(is_own, -np.inf, scores).max(axis=1)

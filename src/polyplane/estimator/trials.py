@@ -27,7 +27,7 @@ MOST_ROWS_OF_MANY_CLASSES = 10_000
 FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
 N_SPLITS = 3
 FEW_CLASSES = 4  # are tried on more rows
-MOST_PLANES = 640  # of wide rows, of all classes together
+MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 1_280), (16, 640)  # of a class, and of all, at first
 MOST_PAIRED = 20  # classes that are taken in pairs
 FIRST_RUNGS, SECOND_RUNGS = (6, 18), (12, 40)  # passes; the last are those of a fit
 HANDICAPS = {"plain": 1.0, "rank": 1.05, "knots": 1.1}  # of losses: more features learn faster at
@@ -57,10 +57,7 @@ class Trials:
             for k in range(N_SPLITS if chosen.size < FEW_ROWS else 1)
         ]
         self.maps = self._maps(order)
-        self.views = {
-            kind: machine._training_view(self._training(columns), self.data)
-            for kind, columns in self.maps.items()
-        }
+        self.views: dict[str, TrainingData] = {}
         self.centres: dict[Any, dict[Any, Array]] = {}
         self.first_guess = self._first_guess()
 
@@ -91,9 +88,8 @@ class Trials:
         }
 
     def _first_planes(self, is_wide: bool) -> int:
-        if is_wide:
-            return int(np.clip(MOST_PLANES // self.labels.size, 2, 16))
-        return 64 if self.labels.size <= MOST_PAIRED else 32
+        of_class, of_all = MOST_PLANES_OF_WIDE if is_wide else MOST_PLANES
+        return int(np.clip(of_all // self.labels.size, 2, of_class))
 
     def _first_round(self) -> list[Setting]:
         guesses = [self.first_guess | {"columns": kind} for kind in self.maps]
@@ -114,6 +110,10 @@ class Trials:
 
     def run(self, n_threads: int, report: Report) -> tuple[Setting, float]:
         """The best setting, and the factor that calibrates its scores."""
+        self.views = {
+            kind: self.machine._training_view(self._training(columns), self.data)
+            for kind, columns in self.maps.items()
+        }
         first, _ = best_candidate(self.judge, self._first_round(), FIRST_RUNGS, n_threads, report)
         best, judgement = best_candidate(
             self.judge, self._second_round(first), SECOND_RUNGS, n_threads, report
@@ -122,9 +122,10 @@ class Trials:
 
     def count_steps(self) -> int:
         """About how many steps all trials make together."""
-        kind = self.first_guess["multi_class"] if self.machine.multi_class == "auto" else "joint"
+        kind = self.machine.multi_class
+        kind = self.first_guess["multi_class"] if kind == "auto" else kind
         n_problems = len(Decomposition(kind, "vote", self.labels).problems())
-        visits = 2 * n_problems / max(2, self.labels.size) if kind == "ovo" else 1
+        visits = 2 * n_problems / max(2, self.labels.size) if kind == "ovo" else n_problems
         passes = 0
         for rungs, n_candidates in ((FIRST_RUNGS, 2 * len(self.maps)), (SECOND_RUNGS, 6)):
             for place, n_passes in enumerate(rungs):

@@ -36,7 +36,7 @@ from polyplane.engine.planes import (
     with_only,
     with_planes,
 )
-from polyplane.engine.rows import CsrRows, Rows, count_rows, packed
+from polyplane.engine.rows import CsrRows, Rows, count_rows, packed, products
 from polyplane.engine.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.targets import rows_of
 from polyplane.estimator.base import HyperplaneClassifier, weighty
@@ -53,7 +53,7 @@ from polyplane.estimator.parameters import (
     register,
 )
 from polyplane.estimator.progress import Report, progress, silence
-from polyplane.estimator.prototypes import first_of_each, margin_of, matrix_of, prototypes_of
+from polyplane.estimator.prototypes import first_of_each, margin_of, prototypes_of
 from polyplane.estimator.training import Model, Training
 from polyplane.estimator.trials import Trials
 from polyplane.estimator.validation import TrainingData
@@ -197,7 +197,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
     def _begin(self, model: Model, n_steps: int) -> None:
         """Rates of the steps to come; of a stream, whose length nobody knows, without n_steps."""
         if model.rule is not None:  # let V be W, so that another rule can go on from here
-            model.planes.sums[:] *= planes_scale(model.rule, model.n_steps)
+            scale = planes_scale(model.rule, model.n_steps)
+            model.planes.sums[:] *= scale
+            model.planes.timed_sums[:] *= scale
         step = float(self._setting("step_size")) / model.wide_margin
         if n_steps > 0 and self.alpha == "auto":
             model.alpha = SHRINKAGE / (step * (model.n_steps + n_steps))
@@ -288,8 +290,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         lanes = live_lanes(model.planes)
         planes = model.planes.sums[: model.n_features + 1, lanes]
         planes = planes * planes_scale(model.rule, model.n_steps)
-        rows: Any = packed(data.rows, some)
-        scores = matrix_of(rows, model.n_features) @ planes[1:] + rows.constant * planes[0]
+        scores = products(data.rows, some, planes)
         labels = model.codes[data.labels[some]]
         kept = needed_planes(scores, model.planes.owner[lanes], labels, MOST_CHANGE)
         model.planes = with_only(model.planes, lanes[kept])
@@ -357,12 +358,10 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     def _start_anew(self, data: TrainingData, labels: Array, members: Array) -> Array:
         """Start from the first rows known by now; return the rows of the chunk that are left."""
-        before = self._training
-        members = before.buffer.take(data, members)
-        training = self._new_training(before.seed)
-        training.buffer = before.buffer
-        first_rows = before.buffer.data()
-        view = self._training_view(training, first_rows)
+        training = self._new_training(self._training.seed)
+        training.buffer = self._training.buffer.copied()  # of bad input nothing must be left
+        members = training.buffer.take(data, members)
+        view = self._training_view(training, training.buffer.data())
         self._meet(training, labels, view)
         for model in training.models:
             order = rows_of(in_place(view.labels.size), model.targets(view))

@@ -25,12 +25,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from polyplane.engine.inspection import ColumnStatistics, column_statistics
 from polyplane.engine.mapped_rows import ColumnTable, mapped_rows
 from polyplane.engine.planes import Array
-from polyplane.engine.rows import Rows, packed
+from polyplane.engine.rows import Rows, matrix_of, packed
 
 __all__ = ["KINDS", "ColumnMap", "column_map"]
 
@@ -70,11 +69,6 @@ class ColumnMap:
     def has_knots(self) -> bool:
         """Whether prediction, too, has to map rows."""
         return self.table is not None and self.table.knots.size > 0
-
-    @property
-    def n_prediction_features(self) -> int:
-        """Features of folded planes, without the constant: no hats come without knots."""
-        return self.n_features
 
     def for_training(self, rows: Any) -> Rows:
         """Rows as training sees them; a constant of 0 stays 0."""
@@ -172,9 +166,7 @@ def _evenly_spaced(order: Array, n_most: int) -> Array:
 
 def _values(rows: Any, order: Array, n_columns: int) -> Array:
     """The rows of `order` as a matrix."""
-    some = packed(rows, order)
-    entries = some.values, some.columns, some.starts
-    values: Array = sp.csr_array(entries, shape=(order.size, n_columns)).toarray()
+    values: Array = matrix_of(packed(rows, order), n_columns).toarray()
     return values
 
 
