@@ -27,6 +27,7 @@ __all__ = [
     "add",
     "at",
     "by_owner",
+    "divide",
     "exponential",
     "fma",
     "full_mask",
@@ -306,6 +307,7 @@ prefetch = primitive(NOTHING, (SPAN, OFFSET), _prefetch, lambda a, o: None)
 splat = primitive(TILE, (FLOAT,), _splat, lambda x: np.full(LANES, x, np.float32))
 add = primitive(TILE, (TILE, TILE), lambda b, t, u: b.fadd(t, u), lambda t, u: t + u)
 multiply = primitive(TILE, (TILE, TILE), lambda b, t, u: b.fmul(t, u), lambda t, u: t * u)
+divide = primitive(TILE, (TILE, TILE), lambda b, t, u: b.fdiv(t, u), lambda t, u: t / u)
 fma = primitive(TILE, (TILE, FLOAT, TILE), _fma, lambda t, x, u: t + np.float32(x) * u)
 maximum = primitive(
     TILE,

@@ -4,15 +4,13 @@ A machine adds its parameters and what `machine.py` lists; how a fitted one pred
 `predictor.py`; how it is trained, as users know it from scikit-learn, is here.
 """
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import column_or_1d
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array, with_classes, with_features, zero_planes
@@ -31,13 +29,15 @@ from polyplane.estimator.training import (
 )
 from polyplane.estimator.validation import (
     TrainingData,
+    all_or_nothing,
     codes_of,
     read_matrix_and_labels,
-    row_weights,
+    read_training,
+    weighty,
 )
 from polyplane.model.decomposition import Decomposition, Problem
 
-__all__ = ["HyperplaneClassifier", "stratified", "weighty"]
+__all__ = ["HyperplaneClassifier", "stratified"]
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 SEARCH_EPOCHS = 3
@@ -109,7 +109,7 @@ class HyperplaneClassifier(Predictor):
         self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
     ) -> Self:
         """Train on the rows of X; X_val and y_val, if given, are for early stopping."""
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             check_parameters(self)
             goes_on = self.warm_start and hasattr(self, "_training")
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
@@ -137,7 +137,7 @@ class HyperplaneClassifier(Predictor):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             check_parameters(self)
             goes_on = hasattr(self, "_training")
             if not goes_on:
@@ -206,19 +206,10 @@ class HyperplaneClassifier(Predictor):
         self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
     ) -> tuple[TrainingData, Array]:
         """Checked rows with codes and weights, and all labels known from now on."""
-        if isinstance(X, list | tuple):
-            X = np.asarray(X)
-        is_wider = goes_on and getattr(X, "shape", ())[-1:] > (self.n_features_in_,)
         constant = self._training.constant if goes_on else float(self.fit_intercept)
-        rows, y = read_matrix_and_labels(self, X, y, not goes_on or is_wider, constant)
-        rows = self._mapped_rows(rows)
         known = self._training.labels if goes_on else None
-        if classes is not None:
-            if np.size(classes) == 0:
-                raise ValueError("classes is empty: name the labels, or leave it out.")
-            known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
-        labels, codes = codes_of(y, known)
-        return TrainingData(rows, codes, row_weights(y, sample_weight, self.class_weight)), labels
+        data, labels = read_training(self, X, y, classes, sample_weight, known, constant)
+        return data._replace(rows=self._mapped_rows(data.rows)), labels
 
     def _read_validation(self, X: Any, y: Any, labels: Array) -> TrainingData | None:
         if X is None and y is None:
@@ -358,23 +349,6 @@ class _Course:
     n_rows: int
     n_passes: int = 0
     is_over: bool = False
-
-
-@contextlib.contextmanager
-def _all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Input that turns out to be bad half-way leaves the estimator as it was."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-def weighty(members: Array, weights: Array) -> Array:
-    """Rows of weight 0 are not visited: that is what leaving them out means."""
-    return members[weights > 0] if weights.size else members
 
 
 def stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:

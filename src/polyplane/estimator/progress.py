@@ -1,4 +1,4 @@
-"""A bar for work that takes long: rows a second, planes, progressive error, time left."""
+"""A bar for work that takes long: rows a second, the model's size, its error, time left."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from rich.text import Text
 
 __all__ = ["Report", "progress", "silence"]
 
-Report = Callable[[int, int, float], None]  # rows just visited, planes now, their error
+Report = Callable[[int, int, float], None]  # rows just visited, planes or vectors now, error
 
 
 class _RowsPerSecond(ProgressColumn):
@@ -24,12 +24,12 @@ class _RowsPerSecond(ProgressColumn):
         return Text(f"{task.finished_speed or task.speed or 0:,.0f} rows/s")
 
 
-def silence(n_rows: int, n_planes: int, error: float) -> None:
+def silence(n_rows: int, size: int, error: float) -> None:
     """Tell nobody."""
 
 
 @contextlib.contextmanager
-def progress(title: str, n_rows: int, shown: bool) -> Iterator[Report]:
+def progress(title: str, n_rows: int, shown: bool, unit: str = "planes") -> Iterator[Report]:
     """What to call as rows are visited; nothing is shown unless asked for."""
     if not shown:
         yield silence
@@ -39,13 +39,13 @@ def progress(title: str, n_rows: int, shown: bool) -> Iterator[Report]:
         BarColumn(),
         TaskProgressColumn(),
         _RowsPerSecond(),
-        TextColumn("{task.fields[planes]} planes, error {task.fields[error]:.2%}"),
+        TextColumn("{task.fields[size]:,} " + unit + ", error {task.fields[error]:.2%}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns) as bar:
-        task = bar.add_task(title, total=n_rows, planes=0, error=0.0)
+        task = bar.add_task(title, total=n_rows, size=0, error=0.0)
 
-        def report(n_visited: int, n_planes: int, error: float) -> None:
-            bar.update(task, advance=n_visited, planes=n_planes, error=error)
+        def report(n_visited: int, size: int, error: float) -> None:
+            bar.update(task, advance=n_visited, size=size, error=error)
 
         yield report

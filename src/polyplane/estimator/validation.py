@@ -1,18 +1,29 @@
 """What users hand in, checked once and turned into what the engine reads, without a copy."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from polyplane.engine.inspection import column_facts, largest_magnitude, starts_are_sound
 from polyplane.engine.planes import Array
 from polyplane.engine.rows import Rows, csr_rows, dense_rows
 
-__all__ = ["TrainingData", "codes_of", "read_matrix", "read_matrix_and_labels", "row_weights"]
+__all__ = [
+    "TrainingData",
+    "all_or_nothing",
+    "codes_of",
+    "read_matrix",
+    "read_matrix_and_labels",
+    "read_training",
+    "row_weights",
+    "weighty",
+]
 
 LARGEST = 1e10  # squares of larger values, summed over a long stream, would leave float32
 LARGEST_WEIGHT = 1e6
@@ -43,6 +54,49 @@ def read_matrix_and_labels(
     if _small_integers(y) is None:
         check_classification_targets(y)
     return _checked_rows(X, constant), y
+
+
+def read_training(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    classes: Any,
+    sample_weight: Any,
+    known: Array | None,
+    constant: float,
+) -> tuple[TrainingData, Array]:
+    """Checked rows with codes and weights, and all labels known from now on.
+
+    `known` are those of the training that goes on; then X may be wider than it was.
+    """
+    if isinstance(X, list | tuple):
+        X = np.asarray(X)
+    goes_on = known is not None
+    is_wider = goes_on and getattr(X, "shape", ())[-1:] > (estimator.n_features_in_,)
+    rows, y = read_matrix_and_labels(estimator, X, y, not goes_on or is_wider, constant)
+    if classes is not None:
+        if np.size(classes) == 0:
+            raise ValueError("classes is empty: name the labels, or leave it out.")
+        known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
+    labels, codes = codes_of(y, known)
+    return TrainingData(rows, codes, row_weights(y, sample_weight, estimator.class_weight)), labels
+
+
+def weighty(members: Array, weights: Array) -> Array:
+    """Rows of weight 0 are not visited: that is what leaving them out means."""
+    return members[weights > 0] if weights.size else members
+
+
+@contextlib.contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Input that turns out to be bad half-way leaves the estimator as it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def _options(X: Any) -> dict[str, Any]:

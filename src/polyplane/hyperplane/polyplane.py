@@ -39,7 +39,7 @@ from polyplane.engine.planes import (
 from polyplane.engine.rows import CsrRows, Rows, count_rows, packed, products
 from polyplane.engine.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.base import HyperplaneClassifier, weighty
+from polyplane.estimator.base import HyperplaneClassifier
 from polyplane.estimator.compression import needed_planes
 from polyplane.estimator.first_rows import FirstRows
 from polyplane.estimator.parameters import (
@@ -56,7 +56,7 @@ from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.prototypes import first_of_each, margin_of, prototypes_of
 from polyplane.estimator.training import Model, Training
 from polyplane.estimator.trials import Trials
-from polyplane.estimator.validation import TrainingData
+from polyplane.estimator.validation import TrainingData, weighty
 from polyplane.model.columns import column_map
 from polyplane.model.record import FinishedPlanes
 

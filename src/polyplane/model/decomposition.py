@@ -96,7 +96,18 @@ class Decomposition(NamedTuple):
         """Scores of groups, by row of X, made scores of classes by rank."""
         if self.is_joint:
             return group_scores
-        leads = (group_scores[:, 1::2] - group_scores[:, ::2]).T
+        return self._of_leads(group_scores[:, 1::2] - group_scores[:, ::2])
+
+    def scores_of_leads(self, leads: Array) -> Array:
+        """How far the second side of each problem leads, by row of X, made scores of classes."""
+        if not self.is_joint:
+            return self._of_leads(leads)
+        scores = np.zeros((len(leads), self.n_classes), leads.dtype)
+        scores[:, self.ranks[1:2]] = leads[:, : self.n_classes - 1]
+        return scores
+
+    def _of_leads(self, by_row: Array) -> Array:
+        leads = by_row.T
         if self.kind == "ovr":
             return self._added_up(leads, -leads)
         if self.combine == "soft":

@@ -1,0 +1,412 @@
+"""The support vectors of one problem, and the words that online kernel machines are made of.
+
+A vector lives in a slot. Its coefficient, its side (class 1 or 0 of the problem), its bound and
+what the machine keeps up to date for it (`scores`) are arrays by slot; its kernel values with the
+row at hand stand at `place` in that row's line of the block (`gram.py`), because problems trained
+side by side share blocks. `active` lists the slots in use, for picking one at random. Freed slots
+are used again, so that nothing ever moves; an empty slot has coefficient 0 and bounds [0, 0].
+
+`gram` is the cache: lines of kernel values among the vectors themselves, as many as there is
+memory for, the least recently used making room. A machine that needs a line that is not there
+says so in `counts[WANTED]` and returns; what it is given is what the block would have held, to
+the last bit, so that the size of the cache changes no result.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyplane.engine.jit import inlined, jit
+from polyplane.engine.tiles import at, put, span
+
+__all__ = [
+    "ACTIVE",
+    "INSERTED",
+    "MISTAKES",
+    "NOT_THERE",
+    "OF_SIDE",
+    "PART",
+    "REMOVED",
+    "SLOTS",
+    "WANTED",
+    "SetSpans",
+    "SupportSet",
+    "Visit",
+    "active_slots",
+    "add_line",
+    "add_update",
+    "bring_line",
+    "count",
+    "empty_set",
+    "has_line",
+    "is_full",
+    "keep_line",
+    "likely_pick",
+    "new_vector",
+    "picked",
+    "remove_least",
+    "remove_vector",
+    "slot_of",
+    "spans_of_set",
+    "spans_of_visit",
+    "touch_line",
+    "weighted_sum",
+    "with_places",
+    "with_room",
+]
+
+NOT_THERE = -1
+ACTIVE, SLOTS, FREE, INSERTED, REMOVED, MISTAKES, WANTED, PART, CLOCK, OF_SIDE = range(10)
+N_COUNTS = 12  # the last two by side
+N_TOTALS = 12  # sums that belong to the problem as a whole; machines name them
+
+
+class SupportSet(NamedTuple):
+    """Arrays of a problem's vectors."""
+
+    place: Any  # [slot] int32: of its kernel values in a line of the block
+    side: Any  # [slot] int32: 1 or 0
+    row: Any  # [slot] int64: number of the row it was
+    own: Any  # [slot] float64: its kernel value with itself, in training
+    coef: Any  # [kind, slot] float64
+    low: Any  # [slot] float64: bounds of the coefficient, or what else belongs to the row
+    high: Any  # [slot] float64
+    scores: Any  # [kind, slot] float64: kept up to date by the machine
+    active: Any  # [n] int32: slots in use
+    position: Any  # [slot] int32: in `active`, or NOT_THERE
+    free: Any  # [n] int32: slots to use again
+    gram: Any  # [line, slot] float32: kernel values with the vector whose line it is
+    line: Any  # [slot] int32: the vector's line, or NOT_THERE
+    owner: Any  # [line] int32: the slot whose line it is, or NOT_THERE
+    used: Any  # [line] int64: when it was last used; -1 if it is free
+    counts: Any  # int64
+    totals: Any  # float64
+
+
+class SetSpans(NamedTuple):
+    """The same as spans, for use inside a loop."""
+
+    place: Any
+    side: Any
+    row: Any
+    own: Any
+    coef: Any
+    low: Any
+    high: Any
+    scores: Any
+    active: Any
+    position: Any
+    free: Any
+    gram: Any
+    line: Any
+    owner: Any
+    used: Any
+    counts: Any
+    totals: Any
+    room: Any
+    n_lines: Any
+
+
+class Visit(NamedTuple):
+    """The rows of one chunk, as one problem sees them."""
+
+    values: Any  # [row, place] float32: the block
+    diagonal: Any  # [row] float32: K(x, x)
+    side: Any  # [row] int32: class 1 or 0 of the problem
+    weight: Any  # [row] float64: of the row
+    slot: Any  # [row] int32: the slot that held it when the chunk began, or NOT_THERE
+    row: Any  # [row] int64: its number
+    first_place: Any  # of the chunk's own rows in a line
+
+
+class VisitSpans(NamedTuple):
+    """The same as spans, for use inside a loop."""
+
+    values: Any
+    diagonal: Any
+    side: Any
+    weight: Any
+    slot: Any
+    row: Any
+    first_place: Any
+    stride: Any
+
+
+def empty_set(n_coefs: int, n_scores: int) -> SupportSet:
+    """No vectors, and no room for any."""
+    counts = np.zeros(N_COUNTS, np.int64)
+    counts[WANTED] = NOT_THERE
+
+    def none(kind: Any) -> Any:
+        return np.zeros(0, kind)
+
+    return SupportSet(
+        place=none(np.int32), side=none(np.int32), row=none(np.int64), own=none(np.float64),
+        coef=np.zeros((n_coefs, 0)), low=none(np.float64), high=none(np.float64),
+        scores=np.zeros((n_scores, 0)), active=none(np.int32), position=none(np.int32),
+        free=none(np.int32), gram=np.zeros((0, 0), np.float32), line=none(np.int32),
+        owner=none(np.int32), used=none(np.int64), counts=counts, totals=np.zeros(N_TOTALS),
+    )  # fmt: skip
+
+
+def with_room(vectors: SupportSet, room: int, n_lines: int) -> SupportSet:
+    """The same vectors with more slots, and with so many lines of the cache."""
+    slots, lines = vectors.place.size, min(n_lines, room)
+    kept = np.argsort(-vectors.used, kind="stable")[:lines]  # the most recently used
+    kept = np.sort(kept[vectors.owner[kept] != NOT_THERE])
+    gram = np.zeros((lines, room), np.float32)
+    gram[: kept.size, :slots] = vectors.gram[kept]
+    owner, used = np.full(lines, NOT_THERE, np.int32), np.full(lines, -1, np.int64)
+    owner[: kept.size], used[: kept.size] = vectors.owner[kept], vectors.used[kept]
+    line = np.full(room, NOT_THERE, np.int32)
+    line[owner[: kept.size]] = np.arange(kept.size)
+
+    def longer(array: Any) -> Any:
+        out = np.zeros((*array.shape[:-1], room), array.dtype)
+        out[..., :slots] = array
+        return out
+
+    by_slot = ("place", "side", "row", "own", "coef", "low", "high", "scores", "active", "free")
+    position = longer(vectors.position)
+    position[slots:] = NOT_THERE
+    return vectors._replace(
+        **{name: longer(getattr(vectors, name)) for name in by_slot},
+        position=position, gram=gram, line=line, owner=owner, used=used,
+    )  # fmt: skip
+
+
+def active_slots(held: SupportSet) -> Any:
+    """Slots in use, in the order of `active`."""
+    return held.active[: held.counts[ACTIVE]]
+
+
+def with_places(held: SupportSet, new_place: Any) -> None:
+    """Every vector's values have moved to another place of the line; empty slots point to 0."""
+    slots = active_slots(held)
+    place = new_place[held.place[slots]]
+    held.place[:] = 0
+    held.place[slots] = place
+
+
+@inlined
+def spans_of_set(held: Any) -> Any:
+    """The set as a loop sees it; `held` must be its argument."""
+    return SetSpans(
+        span(held.place), span(held.side), span(held.row),
+        span(held.own), span(held.coef), span(held.low),
+        span(held.high), span(held.scores), span(held.active), span(held.position),
+        span(held.free), span(held.gram), span(held.line), span(held.owner), span(held.used),
+        span(held.counts), span(held.totals), held.place.size, held.owner.size,
+    )  # fmt: skip
+
+
+@inlined
+def spans_of_visit(visit: Any) -> Any:
+    """The rows as a loop sees them; `visit` must be its argument."""
+    return VisitSpans(
+        span(visit.values), span(visit.diagonal), span(visit.side), span(visit.weight),
+        span(visit.slot), span(visit.row), visit.first_place, visit.values.shape[1],
+    )  # fmt: skip
+
+
+@inlined
+def slot_of(held: Any, visit: Any, j: Any) -> Any:
+    """The slot of row j of the chunk if it is a support vector, else NOT_THERE."""
+    slot = np.int64(at(visit.slot, j))
+    if slot >= 0 and at(held.position, slot) >= 0 and at(held.row, slot) == at(visit.row, j):
+        return slot
+    return np.int64(NOT_THERE)
+
+
+@inlined
+def count(held: Any, what: Any, change: Any) -> Any:
+    """counts[what] += change."""
+    put(held.counts, what, at(held.counts, what) + change)
+
+
+@inlined
+def is_full(held: Any) -> Any:
+    """Whether there is no slot for another vector."""
+    return at(held.counts, FREE) == 0 and at(held.counts, SLOTS) == held.room
+
+
+@inlined
+def picked(coin: Any, n: Any) -> Any:
+    """A number below n, each equally likely: the first that the binary digits of `coin` spell.
+
+    Unlike the whole part of coin * n it stays the same where n changes a little, so that what
+    will be picked can be foreseen.
+    """
+    width = 1
+    while width < n:
+        width *= 2
+    while True:
+        coin *= width
+        number = np.int64(coin)
+        coin -= number
+        if number < n:
+            return number
+
+
+@jit
+def likely_pick(coin: Any, n: Any) -> Any:
+    """`picked`, for whoever looks ahead."""
+    return picked(coin, n)
+
+
+@inlined
+def weighted_sum(held: Any, kind: Any, visit: Any, j: Any) -> Any:
+    """Sum of coefficients of a kind times kernel values with row j of the chunk."""
+    values, o = visit.values, j * visit.stride
+    n, c = at(held.counts, SLOTS), kind * held.room
+    s0 = s1 = s2 = s3 = 0.0
+    i = 0
+    while i + 4 <= n:
+        s0 += at(held.coef, c + i) * at(values, o + at(held.place, i))
+        s1 += at(held.coef, c + i + 1) * at(values, o + at(held.place, i + 1))
+        s2 += at(held.coef, c + i + 2) * at(values, o + at(held.place, i + 2))
+        s3 += at(held.coef, c + i + 3) * at(values, o + at(held.place, i + 3))
+        i += 4
+    while i < n:
+        s0 += at(held.coef, c + i) * at(values, o + at(held.place, i))
+        i += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@inlined
+def new_vector(held: Any, visit: Any, j: Any, own: Any) -> Any:
+    """Take a slot for row j of the chunk; return it. The set must not be full.
+
+    `own` is its value with itself, which may hold more than the kernel's.
+    """
+    side = at(visit.side, j)
+    if at(held.counts, FREE) > 0:
+        count(held, FREE, -1)
+        slot = np.int64(at(held.free, at(held.counts, FREE)))
+    else:
+        slot = at(held.counts, SLOTS)
+        count(held, SLOTS, 1)
+    n = at(held.counts, ACTIVE)
+    put(held.active, n, np.int32(slot))
+    put(held.position, slot, np.int32(n))
+    put(held.place, slot, np.int32(visit.first_place + j))
+    put(held.side, slot, side)
+    put(held.row, slot, at(visit.row, j))
+    put(held.own, slot, np.float64(own))
+    count(held, ACTIVE, 1)
+    count(held, OF_SIDE + side, 1)
+    count(held, INSERTED, 1)
+    return slot
+
+
+@inlined
+def remove_vector(held: Any, slot: Any, n_coefs: Any) -> Any:
+    """Give a slot back; the last of `active` takes its position."""
+    count(held, ACTIVE, -1)
+    count(held, OF_SIDE + at(held.side, slot), -1)
+    count(held, REMOVED, 1)
+    last, hole = at(held.active, at(held.counts, ACTIVE)), at(held.position, slot)
+    put(held.active, hole, last)
+    put(held.position, last, hole)
+    put(held.position, slot, np.int32(NOT_THERE))
+    for kind in range(n_coefs):
+        put(held.coef, kind * held.room + slot, 0.0)
+    put(held.low, slot, 0.0)
+    put(held.high, slot, 0.0)
+    put(held.free, at(held.counts, FREE), np.int32(slot))
+    count(held, FREE, 1)
+    if at(held.line, slot) != NOT_THERE:
+        put(held.owner, at(held.line, slot), np.int32(NOT_THERE))
+        put(held.used, at(held.line, slot), -1)
+        put(held.line, slot, np.int32(NOT_THERE))
+
+
+@inlined
+def has_line(held: Any, slot: Any, part: Any) -> Any:
+    """Whether the vector's line is in the cache; if it is not, the caller is to bring it.
+
+    `part` is where the step is then to be taken up again.
+    """
+    if at(held.line, slot) != NOT_THERE:
+        return True
+    put(held.counts, WANTED, np.int64(slot))
+    put(held.counts, PART, part)
+    return False
+
+
+@inlined
+def touch_line(held: Any, slot: Any) -> Any:
+    """Where the vector's line starts in `gram`; it is in use now."""
+    count(held, CLOCK, 1)
+    line = at(held.line, slot)
+    put(held.used, line, at(held.counts, CLOCK))
+    return line * held.room
+
+
+@inlined
+def free_line(held: Any, slot: Any) -> Any:
+    """Give the vector the line that was not used for longest; return where it starts."""
+    oldest = 0
+    for line in range(held.n_lines):
+        if at(held.used, line) < at(held.used, oldest):
+            oldest = line
+    if at(held.owner, oldest) != NOT_THERE:
+        put(held.line, at(held.owner, oldest), np.int32(NOT_THERE))
+    put(held.owner, oldest, np.int32(slot))
+    put(held.line, slot, np.int32(oldest))
+    return touch_line(held, slot)
+
+
+@inlined
+def keep_line(held: Any, slot: Any, visit: Any, j: Any) -> Any:
+    """The kernel values of row j, now a vector, enter the cache; return where they start."""
+    values, o = visit.values, j * visit.stride
+    start = free_line(held, slot)
+    for i in range(at(held.counts, SLOTS)):
+        put(held.gram, start + i, at(values, o + at(held.place, i)))
+    for line in range(held.n_lines):
+        owner = at(held.owner, line)
+        if owner != NOT_THERE:
+            put(held.gram, line * held.room + slot, at(values, o + at(held.place, owner)))
+    put(held.gram, start + slot, np.float32(at(held.own, slot)))
+    return start
+
+
+@inlined
+def add_line(held: Any, kind: Any, factor: Any, start: Any) -> Any:
+    """scores[kind] += factor * line."""
+    o = kind * held.room
+    for i in range(at(held.counts, SLOTS)):
+        put(held.scores, o + i, at(held.scores, o + i) + factor * at(held.gram, start + i))
+
+
+@inlined
+def add_update(held: Any, visit: Any, j: Any, now: Any, timed: Any) -> Any:
+    """Add to both coefficients of row j, which becomes a support vector if it is none yet."""
+    slot = slot_of(held, visit, j)
+    if slot == NOT_THERE:
+        slot = new_vector(held, visit, j, at(visit.diagonal, j))
+    put(held.coef, slot, at(held.coef, slot) + now)
+    put(held.coef, held.room + slot, at(held.coef, held.room + slot) + timed)
+
+
+@inlined
+def remove_least(held: Any) -> Any:
+    """Remove the vector with the smallest |coef| sqrt(K(x, x)), of equals the older."""
+    slot, least = np.int64(at(held.active, 0)), np.inf
+    for q in range(at(held.counts, ACTIVE)):
+        s = np.int64(at(held.active, q))
+        size = at(held.coef, s) * at(held.coef, s) * at(held.own, s)
+        if size < least or (size == least and at(held.row, s) < at(held.row, slot)):
+            slot, least = s, size
+    remove_vector(held, slot, 2)
+
+
+@jit
+def bring_line(held: SupportSet, slot: Any, values: Any) -> None:
+    """Put a line into the cache: kernel values by slot."""
+    spans = spans_of_set(held)
+    start = free_line(spans, slot)
+    for i in range(at(spans.counts, SLOTS)):
+        put(spans.gram, start + i, values[i])
+    put(spans.gram, start + slot, np.float32(at(spans.own, slot)))

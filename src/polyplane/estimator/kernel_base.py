@@ -1,0 +1,349 @@
+"""The scikit-learn face of every kernel machine: one path for `fit` and `partial_fit`.
+
+A machine adds its parameters, its walk over a chunk and how its coefficients are read off.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from polyplane.engine.gram import LinearKernel, PolynomialKernel, RbfKernel, SigmoidKernel
+from polyplane.engine.order import in_place, shuffle
+from polyplane.engine.planes import Array
+from polyplane.engine.rows import DenseRows, Rows, count_rows, matrix_of
+from polyplane.engine.support_set import OF_SIDE, SupportSet, Visit, empty_set
+from polyplane.estimator.kernel_settings import KernelSettings
+from polyplane.estimator.kernel_training import (
+    KernelModel,
+    KernelTraining,
+    Walker,
+    learn_chunk,
+)
+from polyplane.estimator.parameters import (
+    at_least,
+    check_parameters,
+    parameter,
+    with_parameters,
+)
+from polyplane.estimator.progress import Report, progress
+from polyplane.estimator.validation import (
+    TrainingData,
+    all_or_nothing,
+    read_matrix,
+    read_training,
+    weighty,
+)
+from polyplane.model.kernel_record import KernelRecord
+from polyplane.model.kernels import FormulaKernel, FunctionKernel, GivenKernel, Kernel
+
+__all__ = ["CachedKernelClassifier", "KernelClassifier"]
+
+ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
+NO_COINS = np.empty((0, 0))
+NO_SLOTS = np.empty(0, np.int32)
+
+
+class Trained:
+    """What the first fit leaves."""
+
+    _training: KernelTraining
+    classes_: Array
+    n_features_in_: int
+    n_iter_: int
+    gamma_: float
+
+
+@with_parameters
+class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier whose problems are sums of kernels around support vectors."""
+
+    # ---- what a machine adds -------------------------------------------------------------
+
+    def _new_set(self) -> SupportSet:
+        """The set of a problem that has not met a row."""
+        return empty_set(1, 0)
+
+    def _rule(self) -> Any:
+        """What the steps follow."""
+        raise NotImplementedError
+
+    def _walk(
+        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
+    ) -> int:
+        """Visit rows of a chunk; return how far it came."""
+        raise NotImplementedError
+
+    def _coins(self, model: KernelModel, n_rows: int) -> Array:
+        """Uniform numbers for the steps, by row."""
+        return NO_COINS
+
+    def _foreseen(self, model: KernelModel, coins: Array) -> Array:
+        """Slots whose lines of the cache the next steps are likely to want."""
+        return NO_SLOTS
+
+    def _expand(self, model: KernelModel) -> tuple[Array, float]:
+        """Coefficients by slot, and the intercept."""
+        raise NotImplementedError
+
+    def _finish(self, training: KernelTraining, model: KernelModel) -> None:
+        """What a fit does with a model in the end."""
+
+    def _has_settled(self, model: KernelModel) -> bool:
+        """Asked after each pass: whether another one would change nothing."""
+        return False
+
+    def _in_order(self, order: Array, data: TrainingData, training: KernelTraining) -> Array:
+        """The order of a shuffled pass, where some rows are to come first."""
+        return order
+
+    def _chunk_size(self) -> int:
+        """Rows that one block of kernel values serves."""
+        return 256
+
+    def _cache_bytes(self) -> int:
+        """Memory for kernel values among support vectors."""
+        return 0
+
+    def _offset(self) -> float:
+        """A constant added to the kernel."""
+        return 0.0
+
+    # ---- training ------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on the rows of X."""
+        with all_or_nothing(self):
+            check_parameters(self)
+            goes_on = self.warm_start and hasattr(self, "_training")
+            data, labels = self._read_training(X, y, None, sample_weight, goes_on)
+            if labels.size < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
+                    f"class, {labels[0]!r}."
+                )
+            n_rows = data.labels.size
+            if self.kernel == "precomputed" and n_rows != self.n_features_in_:
+                raise ValueError(
+                    "kernel='precomputed' needs a square matrix of kernel values between all "
+                    f"training rows; X has {n_rows} rows and {self.n_features_in_} columns."
+                )
+            self._meet(data, labels, goes_on)
+            self.n_iter_ = 0
+        training = self._training
+        members = weighty(in_place(n_rows), data.weights)
+        first_number, training.n_seen = training.n_seen, training.n_seen + n_rows
+        with self._progress(self.max_iter * members.size) as report:
+            for model in training.models:
+                model.is_over = False
+            while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
+                order = members.copy()
+                if self.shuffle:
+                    shuffle(order, training.generator)
+                    order = self._in_order(order, data, training)
+                self._pass(training, data, order, first_number, report)
+                self.n_iter_ += 1
+                for model in training.models:
+                    model.is_over = self._has_settled(model)
+            for model in training.models:
+                self._finish(training, model)
+        training.forget_results()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        with all_or_nothing(self):
+            check_parameters(self)
+            if self.kernel == "precomputed":
+                raise ValueError(
+                    "kernel='precomputed' needs fit: rows of a stream have no kernel values with "
+                    "those yet to come. Give a function as the kernel instead."
+                )
+            if self.class_weight == "balanced":
+                raise ValueError(
+                    'class_weight="balanced" needs all rows at once, so partial_fit cannot use '
+                    "it: give a dict of weights."
+                )
+            goes_on = hasattr(self, "_training")
+            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+            self._meet(data, labels, goes_on)
+            if not goes_on:
+                self.n_iter_ = 1
+        training = self._training
+        members = weighty(in_place(data.labels.size), data.weights)
+        first_number = training.n_seen
+        training.n_seen += data.labels.size
+        for model in training.models:
+            model.is_over = False
+        with self._progress(members.size) as report:
+            self._pass(training, data, members, first_number, report)
+        return self
+
+    def _pass(
+        self,
+        training: KernelTraining,
+        data: TrainingData,
+        order: Array,
+        first_number: int,
+        report: Report,
+    ) -> None:
+        """Visit the rows of `order`, a chunk at a time."""
+        walker = Walker(self._walk, self._coins, self._foreseen, self._cache_bytes() > 0)
+        n_jobs, size = effective_n_jobs(self.n_jobs), self._chunk_size()
+        for start in range(0, order.size, size):
+            training.forget_results()
+            part = order[start : start + size]
+            learn_chunk(training, data, part, first_number, walker, n_jobs, report)
+
+    def _progress(self, n_rows: int) -> Any:
+        return progress(type(self).__name__, n_rows, bool(self.verbose), "support vectors")
+
+    def _read_training(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
+    ) -> tuple[TrainingData, Array]:
+        known = self._training.labels if goes_on else None
+        return read_training(self, X, y, classes, sample_weight, known, 0.0)
+
+    def _meet(self, data: TrainingData, labels: Array, goes_on: bool) -> None:
+        """What is new in the data, to the training and to its problems."""
+        if not goes_on:
+            self.gamma_ = self._gamma(data.rows)
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            is_dense = isinstance(data.rows, DenseRows)
+            kernel, cache = self._kernel(is_dense, self._offset()), self._cache_bytes()
+            self._training = KernelTraining(self.multi_class, seed, labels, kernel, cache, is_dense)
+        training = self._training
+        training.forget_results()
+        training.labels = labels
+        training.kernel = self._kernel(training.is_dense, self._offset())
+        known = {model.problem for model in training.models}
+        for problem in training.decomposition(self.combine).problems():
+            if problem not in known:
+                training.models.append(KernelModel(problem, self._new_set(), training.seed))
+        for model in training.models:
+            model.rule = self._rule()
+        self.classes_ = training.classes
+
+    def _gamma(self, rows: Rows) -> float:
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        n_columns = self.n_features_in_
+        if self.gamma == "auto" or self.kernel == "precomputed":
+            return 1.0 / n_columns
+        n_values = count_rows(rows) * n_columns
+        values: Any = rows.values  # type: ignore[attr-defined]
+        total = squares = 0.0
+        for start in range(0, len(values), ROWS_AT_ONCE):
+            some = values[start : start + ROWS_AT_ONCE].astype(np.float64)
+            total, squares = total + some.sum(), squares + np.square(some).sum()
+        variance = squares / n_values - (total / n_values) ** 2
+        return 1.0 / (n_columns * variance) if variance > 0 else 1.0
+
+    def _kernel(self, is_dense: bool, offset: float) -> Kernel:
+        n_columns = self.n_features_in_
+        if callable(self.kernel):
+            return FunctionKernel(self.kernel, offset, n_columns, is_dense)
+        if self.kernel == "precomputed":
+            return GivenKernel(offset, n_columns)
+        gamma, coef0, constant = (np.float32(x) for x in (self.gamma_, self.coef0, offset))
+        formulas = {
+            "rbf": RbfKernel(gamma, constant),
+            "linear": LinearKernel(constant),
+            "poly": PolynomialKernel(gamma, coef0, self.degree, constant),
+            "sigmoid": SigmoidKernel(gamma, coef0, constant),
+        }
+        return FormulaKernel(formulas[self.kernel], n_columns)
+
+    # ---- prediction ----------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_training")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _record(self) -> KernelRecord:
+        check_is_fitted(self)
+        kernel = self._kernel(self._training.is_dense, 0.0)
+        return self._training.record(self._expand, kernel, self.combine)
+
+    def _class_scores(self, X: Any) -> Array:
+        record = self._record()
+        rows = read_matrix(self, X, False, 0.0)
+        order = in_place(count_rows(rows))
+        return record.class_scores(rows, order, effective_n_jobs(self.n_jobs))
+
+    def predict(self, X: Any) -> Array:
+        """Label of the class that scores highest on each row."""
+        winners = self._class_scores(X).argmax(axis=1)
+        labels: Array = self._training.classes[winners]
+        return labels
+
+    def decision_function(self, X: Any) -> Array:
+        """Score of each class, or with two classes the second one's lead over the first."""
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    # ---- fitted attributes ---------------------------------------------------------------
+
+    @property
+    def support_(self) -> Array:
+        """Numbers of the rows that are support vectors: rows of X, or of the stream so far."""
+        return self._record().support.numbers
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, as X was handed in: an array, or a CSR matrix."""
+        record = self._record()
+        matrix = matrix_of(record.support.entries, self.n_features_in_)
+        return matrix.toarray() if self._training.is_dense else matrix
+
+    @property
+    def n_support_(self) -> Array:
+        """How many support vectors each of `classes_` has."""
+        ranks = self._training.ranks[self._record().support.labels]
+        return np.bincount(ranks, minlength=self._training.classes.size)
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Problems by support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
+        return self._record().dual_coefs()
+
+    @property
+    def intercept_(self) -> Array:
+        """The constant of each problem."""
+        return self._record().intercepts
+
+    @property
+    def n_steps_(self) -> int:
+        """Rows visited since training began, by all problems together."""
+        check_is_fitted(self)
+        return sum(model.n_steps for model in self._training.models)
+
+
+def one_sided(model: KernelModel) -> float | None:
+    """The score of a problem that has met only one side, or none; None once it has met both."""
+    n_first, n_second = model.held.counts[OF_SIDE : OF_SIDE + 2]
+    if n_first > 0 and n_second > 0:
+        return None
+    return float(n_second > 0) - float(n_first > 0)
+
+
+@with_parameters
+class CachedKernelClassifier(KernelClassifier):
+    """A kernel machine whose steps look at kernel values among support vectors."""
+
+    cache_mb: int = parameter(
+        default=256,
+        allowed=at_least(1),
+        meaning="Megabytes for kernel values among support vectors; less is only slower.",
+    )
+
+    def _cache_bytes(self) -> int:
+        return int(self.cache_mb) << 20

@@ -1,0 +1,1 @@
+"""One file per machine: online kernel SVMs and the kernel perceptron."""

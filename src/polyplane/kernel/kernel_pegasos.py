@@ -1,0 +1,133 @@
+"""Kernel Pegasos in packs of rows (P-packSVM): sub-gradient steps on the primal, kernelised.
+
+Problem     minimise  alpha/2 |w|^2 + mean_i max(0, 1 - y_i f(x_i)),  f = <w, phi>
+Algorithm   Pegasos with kernels: w = sum_i coef_i phi(x_i) / (alpha t), a signed sum of rows.
+            Rows are met in packs of `pack`: one product of the pack with all support vectors and
+            with itself, then the exact sequence of single steps inside it.
+Symbols     lambda = alpha; coef: signed counts of updates, or sums of weights
+Departures  (1) rows follow an order instead of independent draws with replacement;
+            (2) the optional projection is left out;
+            (3) f is averaged over all steps, step t weighing t, unless `average` is False;
+            (4) with a `budget`, the vector with the smallest |coef| sqrt(K(x, x)) is removed, the
+            older of equals, as in budgeted SGD.
+Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-010-0420-4;
+            Zhu, Chen, Wang, Zhu, Chen (ICDM 2009), doi:10.1109/ICDM.2009.29
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyplane.engine.jit import jit
+from polyplane.engine.planes import Array
+from polyplane.engine.support_set import (
+    ACTIVE,
+    MISTAKES,
+    SupportSet,
+    Visit,
+    add_update,
+    count,
+    empty_set,
+    is_full,
+    remove_least,
+    spans_of_set,
+    spans_of_visit,
+    weighted_sum,
+)
+from polyplane.engine.tiles import at
+from polyplane.estimator.kernel_base import KernelClassifier
+from polyplane.estimator.kernel_training import KernelModel
+from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
+
+__all__ = ["KernelPegasosClassifier", "kernel_pegasos_walk"]
+
+NOW, TIMED, N_COEFS = 0, 1, 2
+
+
+class PegasosRule(NamedTuple):
+    """What the steps follow."""
+
+    alpha: Any
+    budget: Any  # 0: none
+
+
+@jit
+def kernel_pegasos_walk(visit: Any, order: Any, held: Any, rule: Any, first: Any, t: Any) -> Any:
+    """Visit rows of a pack from `order[first]` on, t rows having been visited before.
+
+    Return how far it came: to the end, or to where the set is full.
+    """
+    rows, vectors = spans_of_visit(visit), spans_of_set(held)
+    for q in range(first, order.size):
+        if is_full(vectors):
+            return q
+        j = order[q]
+        y = 2.0 * at(rows.side, j) - 1.0
+        margin = y * weighted_sum(vectors, NOW, rows, j)
+        count(vectors, MISTAKES, np.int64(margin <= 0))
+        if t == 0 or margin < rule.alpha * t:  # y f(x) < 1, both sides times alpha t
+            weight = y * at(rows.weight, j)
+            add_update(vectors, rows, j, weight, weight * t * (t + 1.0))
+            if at(vectors.counts, ACTIVE) > rule.budget > 0:
+                remove_least(vectors)
+        t += 1
+    return order.size
+
+
+@register
+class KernelPegasosClassifier(KernelClassifier):
+    """Kernel SVM by Pegasos steps: no cache, no second look at a support vector.
+
+    Its support vectors are all rows that ever violated the margin, so that models are large;
+    `budget` bounds them.
+    """
+
+    alpha: float = parameter(
+        default=1e-4,
+        allowed=positive(),
+        meaning="Regularisation, lambda of the papers. Larger is smoother.",
+    )
+    max_iter: int = parameter(default=5, allowed=at_least(1), meaning="Passes over the rows.")
+    pack: int = parameter(
+        default=256,
+        allowed=at_least(1),
+        meaning="Rows that one product of matrices serves. It changes the time, not the result.",
+    )
+    fit_intercept: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Add 1 to the kernel, which gives f a constant, regularised like the rest.",
+    )
+    average: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Predict with the mean of f over all steps, later ones weighing more.",
+    )
+
+    def _chunk_size(self) -> int:
+        return int(self.pack)
+
+    def _offset(self) -> float:
+        return float(self.fit_intercept)
+
+    def _new_set(self) -> SupportSet:
+        return empty_set(N_COEFS, 0)
+
+    def _rule(self) -> PegasosRule:
+        return PegasosRule(self.alpha, self.budget or 0)
+
+    def _walk(
+        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
+    ) -> int:
+        reached: int = kernel_pegasos_walk(
+            visit, order, model.held, model.rule, first, model.n_steps
+        )
+        return reached
+
+    def _expand(self, model: KernelModel) -> tuple[Array, float]:
+        t, held = max(model.n_steps, 1), model.held
+        coefs = held.coef[NOW].copy()
+        if self.average:
+            coefs -= held.coef[TIMED] / (t * (t + 1.0))
+        coefs /= self.alpha * t
+        return coefs, self._offset() * float(coefs.sum())

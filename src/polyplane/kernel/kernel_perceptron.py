@@ -1,0 +1,109 @@
+"""The averaged kernel perceptron: every mistake becomes a support vector.
+
+Algorithm   Figure 1 of the paper with kernels (section 3): on a mistake w += y phi(x); the
+            prediction is by the average of all w met on the way, each as often as it was met
+            ("average", section 2.4, unnormalised).
+Symbols     coef: y_i of each mistake, added up; f = sum_i coef_i K(x_i, x)
+Departures  (1) an update is y times the row's weight;
+            (2) with a `budget`, the vector with the smallest |coef| sqrt(K(x, x)) is removed, the
+            older of equals.
+Paper       Freund, Schapire (Machine Learning 37, 1999), doi:10.1023/A:1007662407062
+"""
+
+from typing import Any, NamedTuple
+
+from polyplane.engine.jit import jit
+from polyplane.engine.planes import Array
+from polyplane.engine.support_set import (
+    ACTIVE,
+    MISTAKES,
+    SupportSet,
+    Visit,
+    add_update,
+    count,
+    empty_set,
+    is_full,
+    remove_least,
+    spans_of_set,
+    spans_of_visit,
+    weighted_sum,
+)
+from polyplane.engine.tiles import at
+from polyplane.estimator.kernel_base import KernelClassifier
+from polyplane.estimator.kernel_training import KernelModel
+from polyplane.estimator.parameters import at_least, is_flag, parameter, register
+
+__all__ = ["KernelPerceptronClassifier", "kernel_perceptron_walk"]
+
+NOW, TIMED, N_COEFS = 0, 1, 2
+
+
+class PerceptronRule(NamedTuple):
+    """What the steps follow."""
+
+    budget: Any  # 0: none
+
+
+@jit
+def kernel_perceptron_walk(visit: Any, order: Any, held: Any, rule: Any, first: Any, t: Any) -> Any:
+    """Visit rows of a chunk from `order[first]` on, t rows having been visited before.
+
+    Return how far it came: to the end, or to where the set is full.
+    """
+    rows, vectors = spans_of_visit(visit), spans_of_set(held)
+    for q in range(first, order.size):
+        if is_full(vectors):
+            return q
+        j = order[q]
+        y = 2.0 * at(rows.side, j) - 1.0
+        if y * weighted_sum(vectors, NOW, rows, j) <= 0:
+            count(vectors, MISTAKES, 1)
+            weight = y * at(rows.weight, j)
+            add_update(vectors, rows, j, weight, weight * t)
+            if at(vectors.counts, ACTIVE) > rule.budget > 0:
+                remove_least(vectors)
+        t += 1
+    return order.size
+
+
+@register
+class KernelPerceptronClassifier(KernelClassifier):
+    """Averaged kernel perceptron: the simplest of all, quick in its first pass.
+
+    It needs about ten passes to come close to an SVM, and keeps every row it was ever wrong on.
+    """
+
+    max_iter: int = parameter(default=10, allowed=at_least(1), meaning="Passes over the rows.")
+    average: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Predict with the mean of f over all steps instead of the last f.",
+    )
+    fit_intercept: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning="Add 1 to the kernel, which gives f a constant.",
+    )
+
+    def _offset(self) -> float:
+        return float(self.fit_intercept)
+
+    def _new_set(self) -> SupportSet:
+        return empty_set(N_COEFS, 0)
+
+    def _rule(self) -> PerceptronRule:
+        return PerceptronRule(self.budget or 0)
+
+    def _walk(
+        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
+    ) -> int:
+        reached: int = kernel_perceptron_walk(
+            visit, order, model.held, model.rule, first, model.n_steps
+        )
+        return reached
+
+    def _expand(self, model: KernelModel) -> tuple[Array, float]:
+        coefs = model.held.coef[NOW].copy()
+        if self.average:
+            coefs -= model.held.coef[TIMED] / max(model.n_steps, 1)
+        return coefs, self._offset() * float(coefs.sum())
