@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import chosen_by_type, inlined, jit
+from polyplane.engine.planes import aligned_zeros
 from polyplane.engine.rows import CsrRows
 from polyplane.engine.tiles import (
     LANES,
@@ -47,6 +48,9 @@ __all__ = [
 ]
 
 GROUP = 4 * LANES  # chunk rows that one reading of a row meets: their sums stay in registers
+DESK_ROWS = 64  # rows that meet a group together
+COLUMNS_AT_ONCE = 128  # of a group: what the rows on the desk need of them stays near
+ENTRIES_AT_ONCE = 8  # fewer of a row are not worth fetching its sums: more columns then
 
 
 class LinearKernel(NamedTuple):
@@ -149,10 +153,12 @@ def squared_lengths(rows: Any, out: Any) -> None:
 
 @jit
 def _list_columns(rows: Any, used: Any) -> Any:
-    """Number the columns that the rows have; return how many there are."""
-    n = 0
+    """Number the columns that the rows have, from left to right; return how many there are."""
     for column in rows.columns:
-        if used[column] < 0:
+        used[column] = 0
+    n = 0
+    for column in range(used.size):
+        if used[column] == 0:
             used[column] = n
             n += 1
     return n
@@ -171,7 +177,8 @@ def chunk_tiles(rows: CsrRows, n_columns: int) -> ChunkTiles:
     n_rows = len(rows.starts) - 1
     used = np.full(n_columns, -1, np.int32)
     n_used = _list_columns(rows, used)
-    values = np.zeros((-(-n_rows // GROUP), n_used, GROUP), np.float32)
+    n_groups = -(-n_rows // GROUP)
+    values = aligned_zeros(n_groups * n_used, GROUP).reshape(n_groups, n_used, GROUP)
     _turn(rows, used, values)
     lengths = np.zeros(len(values) * GROUP, np.float32)
     squared_lengths(rows, lengths[:n_rows])
@@ -190,21 +197,25 @@ def _pack(rows: Any, i: Any, used: Any, index: Any, value: Any, o: Any) -> Any:
 
 
 @inlined
-def _products(
-    index: Any, value: Any, a: Any, b: Any, tiles: Any, base: Any, out: Any, o: Any
-) -> Any:
-    """A packed row times the GROUP rows at `base`."""
-    s0 = s1 = s2 = s3 = splat(np.float32(0))
+def _add_products(index: Any, value: Any, a: Any, b: Any, tiles: Any, out: Any, o: Any) -> Any:
+    """out[o:] += a packed row's entries a to b times the GROUP rows of `tiles`."""
+    s0, s1 = load(out, o), load(out, o + LANES)
+    s2, s3 = load(out, o + 2 * LANES), load(out, o + 3 * LANES)
     for j in range(a, b):
-        x, k = at(value, j), base + at(index, j)
-        s0 = fma(s0, x, load(tiles, k))
-        s1 = fma(s1, x, load(tiles, k + LANES))
-        s2 = fma(s2, x, load(tiles, k + 2 * LANES))
-        s3 = fma(s3, x, load(tiles, k + 3 * LANES))
+        x, k = at(value, j), tiles.base + at(index, j)
+        s0 = fma(s0, x, load(tiles.values, k))
+        s1 = fma(s1, x, load(tiles.values, k + LANES))
+        s2 = fma(s2, x, load(tiles.values, k + 2 * LANES))
+        s3 = fma(s3, x, load(tiles.values, k + 3 * LANES))
     store(out, o, s0)
     store(out, o + LANES, s1)
     store(out, o + 2 * LANES, s2)
     store(out, o + 3 * LANES, s3)
+
+
+class _Group(NamedTuple):
+    values: Any
+    base: Any
 
 
 class _Spans(NamedTuple):
@@ -214,56 +225,72 @@ class _Spans(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Where one thread works: packed entries of LANES rows, and their products."""
+    """Where one thread works: packed entries of some rows, and their products."""
 
-    index: Any  # [LANES, room] int32
-    value: Any  # [LANES, room] float32
-    ends: Any  # [LANES] int64: of the entries of each row
-    sheet: Any  # [LANES, GROUP] float32
+    index: Any  # [row, room] int32
+    value: Any  # [row, room] float32
+    ends: Any  # [row] int64: of the entries of each row
+    reached: Any  # [row] int64: entries up to here are in the products
+    sheet: Any  # [row, GROUP] float32: products
 
 
 def desk_for(rows: CsrRows) -> Desk:
     """A desk with room for the longest of some rows."""
     room = int(np.diff(rows.starts).max(initial=0)) + 1
     return Desk(
-        np.zeros((LANES, room), np.int32),
-        np.zeros((LANES, room), np.float32),
-        np.zeros(LANES, np.int64),
-        np.zeros((LANES, GROUP), np.float32),
+        np.zeros((DESK_ROWS, room), np.int32),
+        np.zeros((DESK_ROWS, room), np.float32),
+        np.zeros(DESK_ROWS, np.int64),
+        np.zeros(DESK_ROWS, np.int64),
+        aligned_zeros(DESK_ROWS, GROUP),
     )
+
+
+@inlined
+def _fill_sheet(desk: Any, n: Any, group: Any, n_used: Any, width: Any) -> Any:
+    """Products of the packed rows with one group, some columns at a time: these stay in L1."""
+    index, value, sheet = span(desk.index), span(desk.value), span(desk.sheet)
+    room, nothing = desk.index.shape[1], splat(np.float32(0))
+    for r in range(n):
+        desk.reached[r] = r * room
+        for k in range(0, GROUP, LANES):
+            store(sheet, r * GROUP + k, nothing)
+    for column in range(0, n_used, width):
+        limit = (column + width) * GROUP
+        for r in range(n):
+            a = desk.reached[r]
+            b, end = a, desk.ends[r]
+            while b < end and at(index, b) < limit:
+                b += 1
+            if b > a:
+                _add_products(index, value, a, b, group, sheet, r * GROUP)
+                desk.reached[r] = b
 
 
 @jit
 def fill_block(
-    kernel: Any,
-    rows: Any,
-    lengths: Any,
-    first: Any,
-    last: Any,
-    chunk: Any,
-    desk: Any,
-    out: Any,
+    kernel: Any, rows: Any, lengths: Any, first: Any, last: Any, chunk: Any, desk: Any, out: Any,
     at_column: Any,
-) -> None:
+) -> None:  # fmt: skip
     """out[j, at_column + i] = K(row i, chunk row j) for rows `first` to `last`, of packed rows."""
     spans = _Spans(span(rows.values), span(rows.columns), span(rows.starts))
     used, tiles, sheet = span(chunk.used), span(chunk.values), span(desk.sheet)
-    index, value, others = span(desk.index), span(desk.value), span(chunk.squared_lengths)
-    room, n_groups = desk.index.shape[1], chunk.values.shape[0]
-    group_size = chunk.values.shape[1] * GROUP
-    for i in range(first, last, LANES):
-        n = min(LANES, last - i)
+    others, room = span(chunk.squared_lengths), desk.index.shape[1]
+    n_groups, n_used = chunk.values.shape[0], chunk.values.shape[1]
+    width = max(COLUMNS_AT_ONCE, n_used * ENTRIES_AT_ONCE * lengths.size // (rows.values.size + 1))
+    for i in range(first, last, DESK_ROWS):
+        n = min(DESK_ROWS, last - i)
         for r in range(n):
-            desk.ends[r] = _pack(spans, i + r, used, index, value, r * room)
+            desk.ends[r] = _pack(spans, i + r, used, span(desk.index), span(desk.value), r * room)
         for g in range(n_groups):
+            _fill_sheet(desk, n, _Group(tiles, g * n_used * GROUP), n_used, width)
             for r in range(n):
-                o = r * GROUP
-                _products(index, value, r * room, desk.ends[r], tiles, g * group_size, sheet, o)
                 for k in range(0, GROUP, LANES):
-                    tile = kernel_values(
-                        kernel, load(sheet, o + k), lengths[i + r], load(others, g * GROUP + k)
+                    o, lane = r * GROUP + k, g * GROUP + k
+                    values = kernel_values(
+                        kernel, load(sheet, o), lengths[i + r], load(others, lane)
                     )
-                    store(sheet, o + k, tile)
+                    store(sheet, o, values)
             for j in range(g * GROUP, min(chunk.n_rows, (g + 1) * GROUP)):
                 for r in range(n):
                     out[j, at_column + i + r] = at(sheet, r * GROUP + j - g * GROUP)

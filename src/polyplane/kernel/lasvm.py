@@ -57,7 +57,7 @@ from polyplane.estimator.parameters import at_least, is_flag, parameter, positiv
 
 __all__ = ["LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
 
-TOP, BOTTOM = 0, 1  # of the totals: slots, or NOT_THERE
+TOP, BOTTOM, IDLE = 0, 1, 2  # of the totals: slots, or NOT_THERE; vectors of coefficient 0
 FLAT = 1e-10  # of K(x, x): two vectors that are one
 STEPS_AT_ONCE = 10_000  # of finishing, between looks at Ctrl-C
 LIKELY = 32  # vectors at either end whose lines are brought along
@@ -79,18 +79,32 @@ def extreme(held: Any, which: Any) -> Any:
 
 
 @inlined
-def find_extremes(held: Any) -> Any:
-    """Where the gradient is largest of those that may rise, and smallest of those that may fall."""
+def find_extremes(held: Any, i: Any, j: Any, step: Any) -> Any:
+    """Where the gradient is largest of those that may rise, and smallest of those that may fall.
+
+    On the way, unless the step is 0, every gradient follows a_i += lambda, a_j -= lambda.
+    """
     top = bottom = NOT_THERE
-    most, least = -np.inf, np.inf
+    most, least, n_idle = -np.inf, np.inf, 0
+    if step != 0:
+        start_i, start_j = touch_line(held, i), touch_line(held, j)
+    else:
+        start_i = start_j = 0
     for s in range(at(held.counts, SLOTS)):
         coef, score = at(held.coef, s), at(held.scores, s)
-        if score > most and coef < at(held.high, s):
+        low, high = at(held.low, s), at(held.high, s)
+        if step != 0:
+            change = np.float64(at(held.gram, start_i + s)) - at(held.gram, start_j + s)
+            score -= step * change
+            put(held.scores, s, score)
+        if score > most and coef < high:
             top, most = s, score
-        if score < least and coef > at(held.low, s):
+        if score < least and coef > low:
             bottom, least = s, score
+        n_idle += coef == 0 and low < high
     put(held.totals, TOP, np.float64(top))
     put(held.totals, BOTTOM, np.float64(bottom))
+    put(held.totals, IDLE, np.float64(n_idle))
 
 
 @inlined
@@ -104,13 +118,10 @@ def violates(held: Any, tol: Any) -> Any:
 
 @inlined
 def shift(held: Any, i: Any, j: Any, step: Any) -> Any:
-    """a_i += lambda, a_j -= lambda, and every gradient with them; both lines are there."""
-    start_i, start_j = touch_line(held, i), touch_line(held, j)
+    """a_i += lambda, a_j -= lambda, with all that follows; both lines are there."""
     put(held.coef, i, min(at(held.coef, i) + step, at(held.high, i)))
     put(held.coef, j, max(at(held.coef, j) - step, at(held.low, j)))
-    for s in range(at(held.counts, SLOTS)):
-        change = np.float64(at(held.gram, start_i + s)) - at(held.gram, start_j + s)
-        put(held.scores, s, at(held.scores, s) - step * change)
+    find_extremes(held, i, j, step)
 
 
 @inlined
@@ -158,11 +169,11 @@ def process(held: Any, visit: Any, k: Any, rule: Any) -> Any:
     put(held.high, slot, max(0.0, y * bound))
     put(held.scores, slot, gradient)
     keep_line(held, slot, visit, k)
-    if partner != NOT_THERE:
-        i, j = (slot, partner) if side == 1 else (partner, slot)
-        if at(held.scores, i) - at(held.scores, j) > rule.tol:
-            direction_step(held, i, j)
-    find_extremes(held)
+    i, j = (slot, partner) if side == 1 else (partner, slot)
+    if partner != NOT_THERE and at(held.scores, i) - at(held.scores, j) > rule.tol:
+        direction_step(held, i, j)
+    else:
+        find_extremes(held, slot, slot, 0.0)
     return True
 
 
@@ -170,15 +181,17 @@ def process(held: Any, visit: Any, k: Any, rule: Any) -> Any:
 def drop_blatant(held: Any) -> Any:
     """Vectors of coefficient 0 that are beyond the extremes leave (step 4 of REPROCESS)."""
     i, j = extreme(held, TOP), extreme(held, BOTTOM)
-    if i == NOT_THERE or j == NOT_THERE:
+    if i == NOT_THERE or j == NOT_THERE or at(held.totals, IDLE) == 0:
         return
+    n_before = at(held.counts, ACTIVE)
     most, least = at(held.scores, i), at(held.scores, j)
     for s in range(at(held.counts, SLOTS)):
         if at(held.position, s) != NOT_THERE and at(held.coef, s) == 0:
             score, side = at(held.scores, s), at(held.side, s)
             if (side == 0 and score >= most) or (side == 1 and score <= least):
                 remove_vector(held, s, 1)
-    find_extremes(held)
+    if at(held.counts, ACTIVE) < n_before:
+        find_extremes(held, i, j, 0.0)
 
 
 @inlined
@@ -190,7 +203,6 @@ def reprocess(held: Any, tol: Any, part: Any) -> Any:
     if not (has_line(held, i, part) and has_line(held, j, part)):
         return False
     direction_step(held, i, j)
-    find_extremes(held)
     drop_blatant(held)
     return True
 
@@ -226,7 +238,7 @@ def keep_budget(held: Any, part: Any) -> Any:
     else:
         add_line(held, 0, amount, touch_line(held, slot))
     remove_vector(held, slot, 1)
-    find_extremes(held)
+    find_extremes(held, slot, slot, 0.0)
     return True
 
 
