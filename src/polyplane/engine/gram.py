@@ -24,7 +24,7 @@ from polyplane.engine.tiles import (
     divide,
     exponential,
     fma,
-    horizontal_max,
+    fma_tiles,
     load,
     maximum,
     multiply,
@@ -140,15 +140,39 @@ chosen_by_type(kernel_values, _BODIES)
 
 
 @jit
-def squared_lengths(rows: Any, out: Any) -> None:
-    """|x|^2 of each of some CSR rows, summed as products are."""
-    values, starts = span(rows.values), span(rows.starts)
-    for i in range(out.size):
+def _sum_squares(rows: Any, page: Any, out: Any) -> None:
+    """Sixteen rows at a time, a lane each: entry k of row r is page[k, r]."""
+    entries = span(page)
+    for i in range(0, out.size - LANES + 1, LANES):
+        longest = 0
+        for r in range(LANES):
+            a, n = rows.starts[i + r], rows.starts[i + r + 1] - rows.starts[i + r]
+            for k in range(longest, n):
+                for lane in range(LANES):
+                    page[k, lane] = 0
+            longest = max(longest, n)
+            for k in range(n):
+                page[k, r] = rows.values[a + k]
+            for k in range(n, longest):
+                page[k, r] = 0
         total = splat(np.float32(0))
-        for j in range(at(starts, i), at(starts, i + 1)):
-            x = at(values, j)
-            total = fma(total, x, splat(x))
-        out[i] = horizontal_max(total)
+        for k in range(longest):
+            tile = load(entries, k * LANES)
+            total = fma_tiles(total, tile, tile)
+        store(span(out), i, total)
+
+
+def squared_lengths(rows: CsrRows) -> Any:
+    """|x|^2 of packed rows, each one chain of sums as products are: K(x, x) of rbf is 1."""
+    n_rows = len(rows.starts) - 1
+    n_more = -n_rows % LANES
+    padded_rows = rows._replace(
+        starts=np.concatenate([rows.starts, np.full(n_more, rows.starts[-1])])
+    )
+    longest = int(np.diff(rows.starts).max(initial=0))
+    out = np.zeros(n_rows + n_more, np.float32)
+    _sum_squares(padded_rows, np.zeros((longest + 1, LANES), np.float32), out)
+    return out[:n_rows]
 
 
 @jit
@@ -181,7 +205,7 @@ def chunk_tiles(rows: CsrRows, n_columns: int) -> ChunkTiles:
     values = aligned_zeros(n_groups * n_used, GROUP).reshape(n_groups, n_used, GROUP)
     _turn(rows, used, values)
     lengths = np.zeros(len(values) * GROUP, np.float32)
-    squared_lengths(rows, lengths[:n_rows])
+    lengths[:n_rows] = squared_lengths(rows)
     return ChunkTiles(values, lengths, used, n_rows)
 
 

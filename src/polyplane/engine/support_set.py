@@ -155,7 +155,8 @@ def with_room(vectors: SupportSet, room: int, n_lines: int) -> SupportSet:
     kept = np.argsort(-vectors.used, kind="stable")[:lines]  # the most recently used
     kept = np.sort(kept[vectors.owner[kept] != NOT_THERE])
     gram = np.zeros((lines, room), np.float32)
-    gram[: kept.size, :slots] = vectors.gram[kept]
+    for k, old in enumerate(kept):  # line by line: all at once would need the memory twice
+        gram[k, :slots] = vectors.gram[old]
     owner, used = np.full(lines, NOT_THERE, np.int32), np.full(lines, -1, np.int64)
     owner[: kept.size], used[: kept.size] = vectors.owner[kept], vectors.used[kept]
     line = np.full(room, NOT_THERE, np.int32)
@@ -392,7 +393,7 @@ def add_update(held: Any, visit: Any, j: Any, now: Any, timed: Any) -> Any:
 
 @inlined
 def remove_least(held: Any) -> Any:
-    """Remove the vector with the smallest |coef| sqrt(K(x, x)), of equals the older."""
+    """Remove the vector with the smallest |coef| sqrt(K(x, x)), of equals the lowest row number."""
     slot, least = np.int64(at(held.active, 0)), np.inf
     for q in range(at(held.counts, ACTIVE)):
         s = np.int64(at(held.active, q))

@@ -30,6 +30,7 @@ __all__ = [
     "divide",
     "exponential",
     "fma",
+    "fma_tiles",
     "full_mask",
     "horizontal_max",
     "horizontal_sum",
@@ -233,6 +234,10 @@ def _fma(builder: Any, total: Any, number: Any, tile: Any) -> Any:
     return builder.fadd(total, product, flags=CONTRACT)
 
 
+def _fma_tiles(builder: Any, total: Any, tile: Any, other: Any) -> Any:
+    return builder.fadd(total, builder.fmul(tile, other, flags=CONTRACT), flags=CONTRACT)
+
+
 def _exponential(builder: Any, tile: Any) -> Any:
     """exp(x) = 2^n exp(r) with n = round(x / log 2), |r| <= log(2) / 2 and a polynomial for exp(r).
 
@@ -309,6 +314,7 @@ add = primitive(TILE, (TILE, TILE), lambda b, t, u: b.fadd(t, u), lambda t, u: t
 multiply = primitive(TILE, (TILE, TILE), lambda b, t, u: b.fmul(t, u), lambda t, u: t * u)
 divide = primitive(TILE, (TILE, TILE), lambda b, t, u: b.fdiv(t, u), lambda t, u: t / u)
 fma = primitive(TILE, (TILE, FLOAT, TILE), _fma, lambda t, x, u: t + np.float32(x) * u)
+fma_tiles = primitive(TILE, (TILE, TILE, TILE), _fma_tiles, lambda t, u, v: t + u * v)
 maximum = primitive(
     TILE,
     (TILE, TILE),

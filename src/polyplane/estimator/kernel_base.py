@@ -3,6 +3,7 @@
 A machine adds its parameters, its walk over a chunk and how its coefficients are read off.
 """
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -38,7 +39,7 @@ from polyplane.estimator.validation import (
     weighty,
 )
 from polyplane.model.kernel_record import KernelRecord
-from polyplane.model.kernels import FormulaKernel, FunctionKernel, GivenKernel, Kernel
+from polyplane.model.kernels import AnyKernel, FormulaKernel, FunctionKernel, GivenKernel
 
 __all__ = ["CachedKernelClassifier", "KernelClassifier"]
 
@@ -96,10 +97,6 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
         """Asked after each pass: whether another one would change nothing."""
         return False
 
-    def _in_order(self, order: Array, data: TrainingData, training: KernelTraining) -> Array:
-        """The order of a shuffled pass, where some rows are to come first."""
-        return order
-
     def _chunk_size(self) -> int:
         """Rows that one block of kernel values serves."""
         return 256
@@ -116,34 +113,43 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on the rows of X."""
-        with all_or_nothing(self):
-            check_parameters(self)
-            goes_on = self.warm_start and hasattr(self, "_training")
-            data, labels = self._read_training(X, y, None, sample_weight, goes_on)
-            if labels.size < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
-                    f"class, {labels[0]!r}."
-                )
-            n_rows = data.labels.size
-            if self.kernel == "precomputed" and n_rows != self.n_features_in_:
-                raise ValueError(
-                    "kernel='precomputed' needs a square matrix of kernel values between all "
-                    f"training rows; X has {n_rows} rows and {self.n_features_in_} columns."
-                )
-            self._meet(data, labels, goes_on)
-            self.n_iter_ = 0
-        training = self._training
+        with all_or_nothing(self, Exception):  # Ctrl-C leaves what has been learned
+            with all_or_nothing(self):
+                check_parameters(self)
+                goes_on = self.warm_start and hasattr(self, "_training")
+                data, labels = self._read_training(X, y, None, sample_weight, goes_on)
+                self._check_whole(data, labels)
+                self._meet(data, labels, goes_on)
+                self.n_iter_ = 0
+            self._train(self._training, data)
+        return self
+
+    def _check_whole(self, data: TrainingData, labels: Array) -> None:
+        """What `fit` asks of its data beyond what each row must be."""
+        if labels.size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
+                f"class, {labels[0]!r}."
+            )
+        if self.kernel == "precomputed" and data.labels.size != self.n_features_in_:
+            raise ValueError(
+                "kernel='precomputed' needs a square matrix of kernel values between all training "
+                f"rows; X has {data.labels.size} rows and {self.n_features_in_} columns."
+            )
+
+    def _train(self, training: KernelTraining, data: TrainingData) -> None:
+        """Passes over the rows until nothing moves, and what follows the last."""
+        n_rows = data.labels.size
         members = weighty(in_place(n_rows), data.weights)
-        first_number, training.n_seen = training.n_seen, training.n_seen + n_rows
+        first_number = 0 if self.kernel == "precomputed" else training.n_seen  # or: the same rows
+        training.n_seen = first_number + n_rows
+        for model in training.models:
+            model.is_over = False
         with self._progress(self.max_iter * members.size) as report:
-            for model in training.models:
-                model.is_over = False
             while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
                 order = members.copy()
                 if self.shuffle:
                     shuffle(order, training.generator)
-                    order = self._in_order(order, data, training)
                 self._pass(training, data, order, first_number, report)
                 self.n_iter_ += 1
                 for model in training.models:
@@ -151,36 +157,39 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
             for model in training.models:
                 self._finish(training, model)
         training.forget_results()
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
-        with all_or_nothing(self):
-            check_parameters(self)
-            if self.kernel == "precomputed":
-                raise ValueError(
-                    "kernel='precomputed' needs fit: rows of a stream have no kernel values with "
-                    "those yet to come. Give a function as the kernel instead."
-                )
-            if self.class_weight == "balanced":
-                raise ValueError(
-                    'class_weight="balanced" needs all rows at once, so partial_fit cannot use '
-                    "it: give a dict of weights."
-                )
-            goes_on = hasattr(self, "_training")
-            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
-            self._meet(data, labels, goes_on)
-            if not goes_on:
-                self.n_iter_ = 1
-        training = self._training
-        members = weighty(in_place(data.labels.size), data.weights)
-        first_number = training.n_seen
-        training.n_seen += data.labels.size
-        for model in training.models:
-            model.is_over = False
-        with self._progress(members.size) as report:
-            self._pass(training, data, members, first_number, report)
+        with all_or_nothing(self, Exception):
+            with all_or_nothing(self):
+                check_parameters(self)
+                self._check_streamable()
+                goes_on = hasattr(self, "_training")
+                data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+                self._meet(data, labels, goes_on)
+                if not goes_on:
+                    self.n_iter_ = 1
+            training = self._training
+            members = weighty(in_place(data.labels.size), data.weights)
+            first_number = training.n_seen
+            training.n_seen += data.labels.size
+            for model in training.models:
+                model.is_over = False
+            with self._progress(members.size) as report:
+                self._pass(training, data, members, first_number, report)
         return self
+
+    def _check_streamable(self) -> None:
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' needs fit: rows of a stream have no kernel values with "
+                "those yet to come. Give a function as the kernel instead."
+            )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" needs all rows at once, so partial_fit cannot use '
+                "it: give a dict of weights."
+            )
 
     def _pass(
         self,
@@ -213,12 +222,12 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
             self.gamma_ = self._gamma(data.rows)
             seed = int(check_random_state(self.random_state).randint(2**31))
             is_dense = isinstance(data.rows, DenseRows)
-            kernel, cache = self._kernel(is_dense, self._offset()), self._cache_bytes()
+            kernel, cache = self._kernel(is_dense), self._cache_bytes()
             self._training = KernelTraining(self.multi_class, seed, labels, kernel, cache, is_dense)
         training = self._training
         training.forget_results()
         training.labels = labels
-        training.kernel = self._kernel(training.is_dense, self._offset())
+        training.kernel = replace(training.kernel, n_columns=self.n_features_in_)
         known = {model.problem for model in training.models}
         for problem in training.decomposition(self.combine).problems():
             if problem not in known:
@@ -242,8 +251,8 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
         variance = squares / n_values - (total / n_values) ** 2
         return 1.0 / (n_columns * variance) if variance > 0 else 1.0
 
-    def _kernel(self, is_dense: bool, offset: float) -> Kernel:
-        n_columns = self.n_features_in_
+    def _kernel(self, is_dense: bool) -> AnyKernel:
+        offset, n_columns = self._offset(), self.n_features_in_
         if callable(self.kernel):
             return FunctionKernel(self.kernel, offset, n_columns, is_dense)
         if self.kernel == "precomputed":
@@ -270,8 +279,7 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
 
     def _record(self) -> KernelRecord:
         check_is_fitted(self)
-        kernel = self._kernel(self._training.is_dense, 0.0)
-        return self._training.record(self._expand, kernel, self.combine)
+        return self._training.record(self._expand, self.combine)
 
     def _class_scores(self, X: Any) -> Array:
         record = self._record()
@@ -311,14 +319,31 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
         return np.bincount(ranks, minlength=self._training.classes.size)
 
     @property
+    def problems_(self) -> list[tuple[Any, Any]]:
+        """The labels of both sides of each problem, None being the rest; f > 0 is the second."""
+        training, order = self._training, self._problem_order()
+        problems = self._record().decomposition.problems()
+        labels = [*training.labels.tolist(), None]  # the last is that of REST, -1
+        pairs = [tuple(labels[side] for side in problem.classes) for problem in problems]
+        return [pairs[k] for k in order]
+
+    def _problem_order(self) -> Array:
+        """One-vs-rest in the order of `classes_`; pairs as they are."""
+        decomposition = self._record().decomposition
+        problems = decomposition.problems()
+        if decomposition.kind == "ovo" or decomposition.is_joint:
+            return np.arange(len(problems))
+        return np.argsort([decomposition.ranks[problem.classes[1]] for problem in problems])
+
+    @property
     def dual_coef_(self) -> Array:
         """Problems by support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
-        return self._record().dual_coefs()
+        return self._record().dual_coefs()[self._problem_order()]
 
     @property
     def intercept_(self) -> Array:
         """The constant of each problem."""
-        return self._record().intercepts
+        return self._record().intercepts[self._problem_order()]
 
     @property
     def n_steps_(self) -> int:

@@ -7,7 +7,7 @@ chunks are cut changes nothing, not one bit.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from polyplane.engine.rows import CsrRows
 from polyplane.engine.support_set import (
     MISTAKES,
     NOT_THERE,
+    PART,
     WANTED,
     SupportSet,
     Visit,
@@ -33,7 +34,7 @@ from polyplane.estimator.training import for_each
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Decomposition, Problem
 from polyplane.model.kernel_record import Expansion, KernelRecord
-from polyplane.model.kernels import Kernel, KernelRows, kernel_block, no_rows, rows_at_hand
+from polyplane.model.kernels import AnyKernel, KernelRows, kernel_block, no_rows, rows_at_hand
 
 __all__ = ["KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk", "make_room"]
 
@@ -118,7 +119,7 @@ class KernelTraining:
     kind: str  # of its decomposition
     seed: int
     labels: Array  # of all classes met, in the order in which they were met
-    kernel: Kernel
+    kernel: AnyKernel
     cache_bytes: int
     is_dense: bool  # how users hold their rows
     models: list[KernelModel] = field(default_factory=list)
@@ -161,7 +162,7 @@ class KernelTraining:
         return np.flatnonzero(is_live)
 
     def record(
-        self, expand: Callable[[KernelModel], tuple[Array, float]], kernel: Kernel, combine: str
+        self, expand: Callable[[KernelModel], tuple[Array, float]], combine: str
     ) -> KernelRecord:
         """The classifier reached; `expand` gives a model's coefficients by slot.
 
@@ -169,20 +170,24 @@ class KernelTraining:
         """
         if "_record" not in self.__dict__:
             live = self.live()
+            live = live[np.argsort(self.support.numbers[live])]
             decomposition = self.decomposition(combine)
             by_problem = {model.problem: model for model in self.models}
+            place_of = np.zeros(self.support.size, np.int32)
+            place_of[live] = np.arange(live.size)
             expansions = []
             for problem in decomposition.problems():
                 model = by_problem[problem]
                 coefs, intercept = expand(model)
                 slots = np.sort(active_slots(model.held))
-                place = np.searchsorted(live, model.held.place[slots]).astype(np.int32)
-                expansions.append(Expansion(place, coefs[slots], intercept))
+                expansions.append(
+                    Expansion(place_of[model.held.place[slots]], coefs[slots], intercept)
+                )
             self.__dict__["_record"] = KernelRecord(
-                kernel, self.support.chosen(live), expansions, decomposition
+                self.kernel.without_offset(), self.support.chosen(live), expansions, decomposition
             )
         record: KernelRecord = self.__dict__["_record"]
-        return record
+        return replace(record, decomposition=self.decomposition(combine))
 
 
 @dataclass(frozen=True)
@@ -279,6 +284,7 @@ def _walk(
 ) -> None:
     """One problem visits its rows of a chunk."""
     coins, done = walker.coins(model, order.size), 0
+    model.held.counts[[PART, WANTED]] = 0, NOT_THERE  # a step that was broken off is over
     while done < order.size:
         before, done = done, walker.walk(model, visit, order, coins, done)
         model.n_steps += done - before
@@ -298,10 +304,9 @@ def _settle(training: KernelTraining, chunk: KernelRows, first_place: int, known
     n_before = training.support.size
     place_of_chunk = known.copy()
     place_of_chunk[new] = n_before + np.arange(new.size)
-    if is_used.any():
-        new_place = np.concatenate([np.arange(first_place), place_of_chunk])
-        for model in training.models:
-            with_places(model.held, new_place)
+    new_place = np.concatenate([np.arange(first_place), place_of_chunk])
+    for model in training.models:
+        with_places(model.held, new_place)
     if new.size:
         training.pool.append(chunk.chosen(new))
         numbers = chunk.numbers[new].tolist()

@@ -8,8 +8,8 @@ Symbols     X_P = scale_1 sum_i coef_i x_i over side 1, X_N the same over side 0
             its side's coefficients by 1 - lambda: only the scale is touched.
             scores: X_N x_i and X_P x_i of every support vector, over the scales
             totals: X_N X_N, X_P X_P, X_N X_P
-Departures  (1) "a few points" are the first `n_init` rows of each class, averaged as they come; in
-            shuffled passes they come first. Until both classes are there, other rows are passed by;
+Departures  (1) "a few points" are the first `n_init` rows of each class, averaged as they come;
+            until both classes are there, other rows are passed by;
             (2) `n_removal` support vectors instead of one are offered for removal;
             (3) with a `budget`, the smallest coefficient gives way to a vector above it;
             (4) a row that already is a support vector is passed by, removal included.
@@ -50,9 +50,8 @@ from polyplane.engine.support_set import (
 )
 from polyplane.engine.tiles import at, put
 from polyplane.estimator.kernel_base import CachedKernelClassifier, one_sided
-from polyplane.estimator.kernel_training import KernelModel, KernelTraining
+from polyplane.estimator.kernel_training import KernelModel
 from polyplane.estimator.parameters import at_least, either, one_of, parameter, positive, register
-from polyplane.estimator.validation import TrainingData
 
 __all__ = ["HullerClassifier", "huller_walk"]
 
@@ -117,7 +116,7 @@ def best_step(held: Any, side: Any, x_own: Any, x_other: Any, own: Any) -> Any:
     """lambda_u: where the segment from X to x is nearest to the other side (Eq. 4 and 5)."""
     product = total(held, SELF + side)
     distance = product + own - 2 * x_own
-    if distance <= TOO_NEAR * own:
+    if distance <= TOO_NEAR * abs(own):
         return 0.0
     return (product - total(held, CROSS) - x_own + x_other) / distance
 
@@ -244,7 +243,9 @@ class HullerClassifier(CachedKernelClassifier):
     n_init: int = parameter(
         default=5,
         allowed=at_least(1),
-        meaning="The first rows of each class whose mean is where it starts.",
+        meaning=(
+            "The first rows of each class whose mean is where it starts; at most half the budget."
+        ),
     )
     tol: float = parameter(
         default=1e-4,
@@ -259,7 +260,8 @@ class HullerClassifier(CachedKernelClassifier):
 
     def _rule(self) -> HullerRule:
         slack = 0.0 if self.C is None else 1.0 / self.C
-        return HullerRule(self.n_init, self.n_removal, self.budget or 0, slack)
+        n_init = min(self.n_init, self.budget // 2) if self.budget else self.n_init
+        return HullerRule(n_init, self.n_removal, self.budget or 0, slack)
 
     def _coins(self, model: KernelModel, n_rows: int) -> Array:
         return model.generator.random((n_rows, self.n_removal))
@@ -275,17 +277,6 @@ class HullerClassifier(CachedKernelClassifier):
         likely: Array = model.held.active[[likely_pick(coin, n) for coin in coins.ravel()]]
         return likely
 
-    def _in_order(self, order: Array, data: TrainingData, training: KernelTraining) -> Array:
-        """The first rows of each class come first, in the first pass."""
-        if self.n_iter_ > 0:
-            return order
-        by_class = np.argsort(data.labels[order], kind="stable")
-        sorted_labels = data.labels[order][by_class]
-        rank = np.arange(order.size) - np.searchsorted(sorted_labels, sorted_labels)
-        is_first = np.zeros(order.size, bool)
-        is_first[by_class[rank < self.n_init]] = True
-        return np.concatenate([order[is_first], order[~is_first]])
-
     def _has_settled(self, model: KernelModel) -> bool:
         largest = model.held.totals[LARGEST_MOVE]
         model.held.totals[LARGEST_MOVE] = 0.0
@@ -297,7 +288,8 @@ class HullerClassifier(CachedKernelClassifier):
             return np.zeros(held.place.size), alone
         negative, positive_ = held.totals[SELF : SELF + 2]
         gap = negative + positive_ - 2 * held.totals[CROSS]
-        factor = 2.0 / max(gap, np.finfo(np.float64).tiny)
+        least = TOO_NEAR * (abs(negative) + abs(positive_))  # hulls that meet have no gap
+        factor = 2.0 / max(gap, least) if least > 0 else 0.0
         scales = held.totals[SCALE : SCALE + 2]
         coefs = scales[1] * held.coef[1] - scales[0] * held.coef[0]
         return factor * coefs, float(factor * (negative - positive_) / 2)  # Eq. 3

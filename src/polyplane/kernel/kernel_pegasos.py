@@ -7,9 +7,9 @@ Algorithm   Pegasos with kernels: w = sum_i coef_i phi(x_i) / (alpha t), a signe
 Symbols     lambda = alpha; coef: signed counts of updates, or sums of weights
 Departures  (1) rows follow an order instead of independent draws with replacement;
             (2) the optional projection is left out;
-            (3) f is averaged over all steps, step t weighing t, unless `average` is False;
-            (4) with a `budget`, the vector with the smallest |coef| sqrt(K(x, x)) is removed, the
-            older of equals, as in budgeted SGD.
+            (3) the sums are averaged over all steps, step t weighing t, unless `average` is False;
+            (4) with a `budget`, the vector with the smallest |coef| sqrt(K(x, x)) is removed, of
+            equals that of the lowest row number, as in budgeted SGD.
 Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-010-0420-4;
             Zhu, Chen, Wang, Zhu, Chen (ICDM 2009), doi:10.1109/ICDM.2009.29
 """
@@ -49,6 +49,8 @@ class PegasosRule(NamedTuple):
 
     alpha: Any
     budget: Any  # 0: none
+    averages: Any
+    offset: Any
 
 
 @jit
@@ -114,7 +116,7 @@ class KernelPegasosClassifier(KernelClassifier):
         return empty_set(N_COEFS, 0)
 
     def _rule(self) -> PegasosRule:
-        return PegasosRule(self.alpha, self.budget or 0)
+        return PegasosRule(self.alpha, self.budget or 0, self.average, self._offset())
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
@@ -127,7 +129,7 @@ class KernelPegasosClassifier(KernelClassifier):
     def _expand(self, model: KernelModel) -> tuple[Array, float]:
         t, held = max(model.n_steps, 1), model.held
         coefs = held.coef[NOW].copy()
-        if self.average:
+        if model.rule.averages:
             coefs -= held.coef[TIMED] / (t * (t + 1.0))
-        coefs /= self.alpha * t
-        return coefs, self._offset() * float(coefs.sum())
+        coefs /= model.rule.alpha * t
+        return coefs, model.rule.offset * float(coefs.sum())

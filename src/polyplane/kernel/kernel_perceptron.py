@@ -5,8 +5,8 @@ Algorithm   Figure 1 of the paper with kernels (section 3): on a mistake w += y 
             ("average", section 2.4, unnormalised).
 Symbols     coef: y_i of each mistake, added up; f = sum_i coef_i K(x_i, x)
 Departures  (1) an update is y times the row's weight;
-            (2) with a `budget`, the vector with the smallest |coef| sqrt(K(x, x)) is removed, the
-            older of equals.
+            (2) with a `budget`, the vector with the smallest |coef| sqrt(K(x, x)) is removed, of
+            equals that of the lowest row number.
 Paper       Freund, Schapire (Machine Learning 37, 1999), doi:10.1023/A:1007662407062
 """
 
@@ -42,6 +42,8 @@ class PerceptronRule(NamedTuple):
     """What the steps follow."""
 
     budget: Any  # 0: none
+    averages: Any
+    offset: Any
 
 
 @jit
@@ -92,7 +94,7 @@ class KernelPerceptronClassifier(KernelClassifier):
         return empty_set(N_COEFS, 0)
 
     def _rule(self) -> PerceptronRule:
-        return PerceptronRule(self.budget or 0)
+        return PerceptronRule(self.budget or 0, self.average, self._offset())
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
@@ -104,6 +106,6 @@ class KernelPerceptronClassifier(KernelClassifier):
 
     def _expand(self, model: KernelModel) -> tuple[Array, float]:
         coefs = model.held.coef[NOW].copy()
-        if self.average:
+        if model.rule.averages:
             coefs -= model.held.coef[TIMED] / max(model.n_steps, 1)
-        return coefs, self._offset() * float(coefs.sum())
+        return coefs, model.rule.offset * float(coefs.sum())

@@ -130,7 +130,7 @@ def direction_step(held: Any, i: Any, j: Any) -> Any:
     between = np.float64(at(held.gram, touch_line(held, i) + j))
     curvature = at(held.own, i) + at(held.own, j) - 2 * between
     step = min(at(held.high, i) - at(held.coef, i), at(held.coef, j) - at(held.low, j))
-    if curvature > FLAT * at(held.own, i):
+    if curvature > FLAT * abs(at(held.own, i)):
         step = min(step, (at(held.scores, i) - at(held.scores, j)) / curvature)
     shift(held, i, j, step)
 

@@ -7,7 +7,7 @@ needed, only their numbers.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +24,7 @@ from polyplane.engine.rows import CsrRows, Rows, matrix_of, packed
 from polyplane.engine.tiles import LANES
 
 __all__ = [
+    "AnyKernel",
     "FormulaKernel", "FunctionKernel", "GivenKernel", "Kernel", "KernelRows", "kernel_block",
     "no_rows", "rows_at_hand",
 ]  # fmt: skip
@@ -62,9 +63,7 @@ def no_rows() -> KernelRows:
 def rows_at_hand(rows: Rows, order: Array, numbers: Array, labels: Array) -> KernelRows:
     """The rows of `order`, copied."""
     entries = packed(rows, order)
-    lengths = np.empty(order.size, np.float32)
-    squared_lengths(entries, lengths)
-    return KernelRows(entries, lengths, numbers, labels)
+    return KernelRows(entries, squared_lengths(entries), numbers, labels)
 
 
 Fill = Callable[[KernelRows, Array, int, int], None]
@@ -76,6 +75,9 @@ class Kernel(Protocol):
     def against(self, chunk: KernelRows) -> Fill:
         """A function (rows, out, column, n_jobs) that writes K(chunk row j, row i) to
         out[j, column + i]."""
+
+    def without_offset(self) -> "Kernel":
+        """The kernel alone, as finished machines see it."""
 
 
 def kernel_block(
@@ -103,6 +105,10 @@ class FormulaKernel:
 
     formula: Any
     n_columns: int
+
+    def without_offset(self) -> "FormulaKernel":
+        """See `Kernel`."""
+        return replace(self, formula=self.formula._replace(offset=np.float32(0)))
 
     def against(self, chunk: KernelRows) -> Fill:
         """See `Kernel`."""
@@ -136,6 +142,10 @@ class FunctionKernel:
     n_columns: int
     is_dense: bool  # whether it is called on arrays, as users hold their rows
 
+    def without_offset(self) -> "FunctionKernel":
+        """See `Kernel`."""
+        return replace(self, offset=0.0)
+
     def _matrix(self, rows: KernelRows) -> Any:
         matrix = matrix_of(rows.entries, self.n_columns)
         return matrix.toarray() if self.is_dense else matrix
@@ -165,6 +175,10 @@ class GivenKernel:
     offset: float
     n_columns: int
 
+    def without_offset(self) -> "GivenKernel":
+        """See `Kernel`."""
+        return replace(self, offset=0.0)
+
     def against(self, chunk: KernelRows) -> Fill:
         """See `Kernel`."""
         matrix = matrix_of(chunk.entries, self.n_columns).toarray()
@@ -174,3 +188,6 @@ class GivenKernel:
             out[:, column : column + rows.size] = found
 
         return fill
+
+
+AnyKernel = FormulaKernel | FunctionKernel | GivenKernel
