@@ -13,7 +13,7 @@ from polyplane import HullerClassifier
 
 SIZES = (16, 32, 64, 128, 256)
 DIGITS = (1, 2, 8)  # the fewest support vectors, many, the most
-ROUNDS = 3
+ROUNDS = 1
 ROWS_OF_SOLVER = 10_000  # LIBSVM on all rows needs minutes for each point
 
 
@@ -69,7 +69,7 @@ def main():
     publish(
         "huller_cache",
         "Training time by size of the cache (Figure 6)",
-        "Seconds, medians of three, taking turns, one thread; 60,000 rows for the Huller. What the "
+        "Seconds, one thread, after a round to warm up; 60,000 rows for the Huller. What the "
         "cache holds changes no bit of the result. LIBSVM caches lines of all training rows: on "
         f"{ROWS_OF_SOLVER:,} rows it has a sixteenth of the megabytes given.",
         table(["machine", *(f"{size} MB" for size in SIZES), "most / least"], rows),

@@ -158,6 +158,7 @@ def main():
         "LinearSVC and SVC with C (and gamma) chosen by three-fold cross-validation on at most "
         f"{ROWS_TO_TUNE} training rows, then fitted to all of them; "
         "HistGradientBoostingClassifier as it comes, three seeds (one where a fit takes over a "
-        "minute). What was measured before is kept in peers.json: delete it to start anew.",
+        "minute). What was measured before is kept in peers.json: delete it to start anew. Times "
+        "above 15 s were taken while another thread was at work.",
         table(header, [row(name, found[name]) for name in sets.NAMES]),
     )
