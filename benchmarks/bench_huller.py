@@ -22,6 +22,10 @@ MACHINES = {
         HullerClassifier(gamma=digits.GAMMA, max_iter=1, n_removal=4),
         RUNS,
     ),
+    "Huller x1, n_sweeps=10": (
+        HullerClassifier(gamma=digits.GAMMA, max_iter=1, n_sweeps=10),
+        RUNS,
+    ),
     "perceptron x1": (KernelPerceptronClassifier(gamma=digits.GAMMA, max_iter=1), 3),
     "perceptron x10": (KernelPerceptronClassifier(gamma=digits.GAMMA, max_iter=10), 1),
 }

@@ -1,8 +1,12 @@
-"""What a fitted estimator says, worked out from its planes in plain loops over the definition."""
+"""What a fitted estimator says, worked out from its planes in plain loops over the definition.
+
+`visits` holds for kernel machines too.
+"""
 
 import numpy as np
 from scipy.special import expit
 
+from polyplane import Poly2Classifier
 from polyplane.engine.rows import dense_rows, matrix_of, packed
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.model.decomposition import REST
@@ -31,7 +35,7 @@ def rows_of_planes(estimator, X):
 
 def multiplies(estimator):
     """Whether planes lie in a space of products of columns."""
-    return hasattr(estimator, "gamma")
+    return isinstance(estimator, Poly2Classifier)
 
 
 def visits(estimator, y):
@@ -39,7 +43,8 @@ def visits(estimator, y):
     training = estimator._training
     by_label = np.argsort(training.labels)
     codes = by_label[np.searchsorted(training.labels, y, sorter=by_label)]
-    return sum(int((model.codes[codes] != LEFT_OUT).sum()) for model in training.models)
+    of_models = (model.problem.codes(training.labels.size) for model in training.models)
+    return sum(int((of_model[codes] != LEFT_OUT).sum()) for of_model in of_models)
 
 
 def sides(estimator):

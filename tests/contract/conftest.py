@@ -10,6 +10,10 @@ from polyplane import (
     AMMClassifier,
     CPMClassifier,
     GAMMClassifier,
+    HullerClassifier,
+    KernelPegasosClassifier,
+    KernelPerceptronClassifier,
+    LaSVMClassifier,
     MMClassifier,
     PegasosClassifier,
     Poly2Classifier,
@@ -17,9 +21,25 @@ from polyplane import (
     SAMMClassifier,
 )
 from polyplane.estimator.parameters import REGISTRY
+from tests.contract.sameness import has_planes
 
 for name in polyplane.__all__:  # a name enters the registry when it is first used
     getattr(polyplane, name)
+
+
+class HullerOfFewLines(HullerClassifier):
+    """Its cache holds the fewest lines of kernel values that a step can do with."""
+
+    def _cache_bytes(self):
+        return 1
+
+
+class LaSVMOfFewLines(LaSVMClassifier):
+    """The same of the other machine that has a cache."""
+
+    def _cache_bytes(self):
+        return 1
+
 
 SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "init": "subset", "alpha": 1e-3}
 OTHER_LOOPS = [  # variants that take other paths inside the loops
@@ -30,6 +50,7 @@ OTHER_LOOPS = [  # variants that take other paths inside the loops
     CPMClassifier(sides="positive", n_planes=3, multi_class="ovr"),
     GAMMClassifier(clone_probability=0.5, prune_interval=20, prune_budget=3.0),
     SAMMClassifier(mu=0.01, l1=0.001),
+    KernelPegasosClassifier(kernel="poly", coef0=1.0, budget=4),
 ]
 SAME_LOOPS = [  # variants that take other paths around them
     PolyplaneClassifier(),
@@ -51,9 +72,15 @@ SAME_LOOPS = [  # variants that take other paths around them
     CPMClassifier(max_steps=100),
     CPMClassifier(sides="negative"),
     SAMMClassifier(mu=0.0),
+    HullerClassifier(kernel="poly", coef0=1.0, budget=20),
+    HullerOfFewLines(C=1.0, n_removal=3, multi_class="ovr"),
+    LaSVMClassifier(kernel="linear", multi_class="ovr", finishes=False),
+    LaSVMClassifier(budget=4, n_reprocess=2, combine="margin"),
+    LaSVMOfFewLines(),
+    KernelPegasosClassifier(average=False, pack=19, multi_class="ovr"),
+    KernelPerceptronClassifier(kernel="linear", fit_intercept=True, average=False),
 ]
 EVERY = [*OTHER_LOOPS, *SAME_LOOPS]
-STREAMING = [made for made in EVERY if hasattr(made, "partial_fit")]
 
 
 def named(variants):
@@ -66,16 +93,38 @@ def marks_of(variant):
     return [pytest.mark.compiled] if variant in SAME_LOOPS else []
 
 
+def streams(variant):
+    """Whether it learns chunk by chunk."""
+    return hasattr(variant, "partial_fit")
+
+
+def few_passes(variant):
+    """Unfitted, seeded and with few passes."""
+    return clone(variant).set_params(random_state=0, max_iter=3)
+
+
 @pytest.fixture(params=named(EVERY))
 def estimator(request):
-    """Each variant in turn, unfitted, seeded and with few passes."""
-    return clone(request.param).set_params(random_state=0, max_iter=3)
+    """Each variant in turn."""
+    return few_passes(request.param)
 
 
-@pytest.fixture(params=named(STREAMING))
+@pytest.fixture(params=named(filter(streams, EVERY)))
 def streaming(request):
-    """Each variant that learns chunk by chunk, unfitted, seeded and with few passes."""
-    return clone(request.param).set_params(random_state=0, max_iter=3)
+    """Each variant that learns chunk by chunk."""
+    return few_passes(request.param)
+
+
+@pytest.fixture(params=named(filter(has_planes, EVERY)))
+def hyperplanes(request):
+    """Each variant of a hyperplane machine."""
+    return few_passes(request.param)
+
+
+@pytest.fixture(params=named(filter(streams, filter(has_planes, EVERY))))
+def streaming_hyperplanes(request):
+    """Each variant of a hyperplane machine that learns chunk by chunk."""
+    return few_passes(request.param)
 
 
 @pytest.fixture

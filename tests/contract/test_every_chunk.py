@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from polyplane import AMMClassifier
+from tests.contract.sameness import (
+    assert_same_model,
+    assert_same_scores,
+    set_where_there,
+    with_given_gamma,
+)
 from tests.definition import visits
 
 CORNERS = 9 * np.eye(5, dtype=np.float32)  # row k is far out in column k: any machine parts them
@@ -16,7 +23,7 @@ def chunks_of_corners(last):
 
 
 def test_a_class_first_seen_in_a_later_chunk_is_learned(streaming):
-    streaming.set_params(alpha=0.01)
+    set_where_there(streaming, alpha=0.01)
     for chunk in chunks_of_corners(1):
         streaming.partial_fit(CORNERS[chunk], chunk)
     assert streaming.classes_.tolist() == [0, 1]
@@ -27,7 +34,7 @@ def test_a_class_first_seen_in_a_later_chunk_is_learned(streaming):
 
 
 def test_classes_are_sorted_in_whatever_order_they_come(streaming):
-    streaming.set_params(alpha=0.01)
+    set_where_there(streaming, alpha=0.01)
     names = np.array(["d", "b", "c", "a"])
     for last in (0, 1, 3):
         for chunk in chunks_of_corners(last):
@@ -66,31 +73,44 @@ def test_classes_may_be_named_before_they_are_seen(streaming, X, y):
     assert model.decision_function(X).shape == (len(X), 4)
 
 
+def skip_knots(estimator):
+    """Skip those whose columns are mapped once and for all."""
+    if getattr(estimator, "columns", "") == "knots":
+        pytest.skip("which cannot widen: tests/model/test_columns.py")
+
+
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, np.ndarray.tolist])
 def test_wider_rows_are_welcome(streaming, X, y, convert):
-    wide = np.column_stack([X, X[::-1], X])
-    if getattr(streaming, "columns", "") == "knots":
-        pytest.skip("which cannot widen: tests/model/test_columns.py")
+    skip_knots(streaming)
+    wide, padded = widened(X)
     streaming.partial_fit(convert(X), y).partial_fit(convert(wide), y)
     assert streaming.n_features_in_ == 15
-    assert streaming.planes_.shape == (
-        streaming.n_planes_,
-        streaming._features_of(streaming._training),
-    )
-    assert streaming.planes_[:, 5:].any()
-    assert np.isfinite(streaming.decision_function(convert(wide))).all()
+    scores = streaming.decision_function(convert(wide))
+    assert np.isfinite(scores).all()
+    assert (scores != streaming.decision_function(convert(padded))).any()
+
+
+def widened(X):
+    """The rows with ten columns more, and with ten columns of zeros more."""
+    zeros = np.zeros((len(X), 10), np.float32)
+    return np.column_stack([X, X[::-1], X]), np.column_stack([X, zeros])
+
+
+def test_planes_widen_with_the_rows(streaming_hyperplanes, X, y):
+    skip_knots(streaming_hyperplanes)
+    model = streaming_hyperplanes.partial_fit(X, y).partial_fit(widened(X)[0], y)
+    assert model.planes_.shape == (model.n_planes_, model._features_of(model._training))
+    assert model.planes_[:, 5:].any()
 
 
 def test_columns_never_seen_are_columns_of_zeros(streaming, X, y):
     if getattr(streaming, "n_planes", 1) != 1:
         pytest.skip("planes that start at random draw one number per column")
-    wide = np.column_stack([X, X[::-1], X])
-    padded = np.column_stack([X, np.zeros((len(X), 10), np.float32)])
+    wide, padded = widened(X)
+    known_before = clone(with_given_gamma(streaming))
     grown = streaming.partial_fit(X, y).partial_fit(wide, y)
-    scores = grown.plane_scores(wide)
-    known_before = type(streaming)(**streaming.get_params())
     known_before.partial_fit(padded, y).partial_fit(wide, y)
-    np.testing.assert_array_equal(known_before.plane_scores(wide), scores)
+    assert_same_scores(known_before, grown, wide)
 
 
 def test_narrower_rows_are_refused(streaming, X, y):
@@ -116,17 +136,19 @@ def test_numbers_and_text_do_not_mix_as_labels(streaming, first, second, words):
 
 
 def test_fit_after_partial_fit_starts_anew(streaming, X, y):
-    expected = type(streaming)(**streaming.get_params()).fit(X, y)
+    expected = clone(streaming).fit(X, y)
     model = streaming.partial_fit(X, y + 5).fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(model.planes_, expected.planes_)
+    assert_same_model(model, expected)
 
 
-def test_partial_fit_goes_on_from_fit(streaming, X, y):
+@pytest.mark.parametrize("n_rows", [48, 1])
+def test_partial_fit_goes_on_from_fit(streaming, X, y, n_rows):
     model = streaming.fit(X, y)
     n_steps = model.n_steps_
-    model.partial_fit(X, y)
-    assert model.n_steps_ == n_steps + visits(model, y)
+    model.partial_fit(X[:n_rows], y[:n_rows])
+    assert model.n_steps_ == n_steps + visits(model, y[:n_rows])
+    assert np.isfinite(model.decision_function(X)).all()
 
 
 def test_batch_training_offers_no_partial_fit(X, y):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polyplane.engine.planes import NO_PLANE, live_lanes, mean_sums
+from tests.contract.sameness import has_planes, set_where_there
 from tests.definition import (
     class_scores,
     is_one_model,
@@ -27,9 +28,15 @@ def winners(model, X):
 
 
 def assert_one_story(model, X):
+    """Prediction is what scores say, and so are the deciding planes, where there are planes."""
+    np.testing.assert_array_equal(winners(model, X), model.predict(X))
+    if has_planes(model):
+        assert_planes_tell_it(model, X)
+
+
+def assert_planes_tell_it(model, X):
     """The deciding plane is the first of the best planes that speak for the predicted class."""
     predicted, deciding, by_plane = model.predict(X), model.assign(X), model.plane_scores(X)
-    np.testing.assert_array_equal(winners(model, X), predicted)
     for label in np.unique(predicted):
         speak = np.flatnonzero((model.plane_classes_ == label) & (model.plane_signs_ == 1))
         of_label = predicted == label
@@ -63,7 +70,7 @@ def test_rows_of_zeros_go_to_the_same_class(estimator, X, y):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_scores_and_labels_agree_however_close_the_race(estimator, X, y, n_classes):
     X, y = X[y < n_classes], y[y < n_classes]
-    model = estimator.set_params(alpha=0.0013).fit(X, y)
+    model = set_where_there(estimator, alpha=0.0013).fit(X, y)
     here, there = X[:16], X[1:17]
     labels = model.predict(here)
     for _ in range(30):  # rows on both sides of a boundary move towards each other
@@ -96,8 +103,8 @@ def test_one_of_two_named_classes_seen_does_not_contradict_itself(streaming, X, 
     assert_one_story(model, -X)
 
 
-def test_plane_scores_are_the_planes_times_the_rows(estimator, X, y):
-    model = estimator.fit(X, y)
+def test_plane_scores_are_the_planes_times_the_rows(hyperplanes, X, y):
+    model = hyperplanes.fit(X, y)
     planes, intercepts = model.planes_.astype(np.float64), model.intercepts_.astype(np.float64)
     rows = rows_of_planes(model, X.astype(np.float64))
     expected = rows @ planes.T + intercepts
@@ -106,8 +113,8 @@ def test_plane_scores_are_the_planes_times_the_rows(estimator, X, y):
     assert (np.abs(model.plane_scores(X) - expected) <= bound).all()
 
 
-def test_class_scores_are_the_best_of_their_planes(estimator, X, y):
-    model = estimator.fit(X, y)
+def test_class_scores_are_the_best_of_their_planes(hyperplanes, X, y):
+    model = hyperplanes.fit(X, y)
     if not is_one_model(model):
         pytest.skip("several models side by side: the next test")
     by_plane = model.plane_scores(X)
@@ -118,9 +125,9 @@ def test_class_scores_are_the_best_of_their_planes(estimator, X, y):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_class_scores_follow_from_plane_scores_by_definition(estimator, X, y, n_classes):
+def test_class_scores_follow_from_plane_scores_by_definition(hyperplanes, X, y, n_classes):
     X, y = X[y < n_classes], y[y < n_classes]
-    model = estimator.fit(X, y)
+    model = hyperplanes.fit(X, y)
     expected = np.array([class_scores(model, by_plane) for by_plane in model.plane_scores(X)])
     if n_classes == 2:
         expected = expected[:, 1] - expected[:, 0]
@@ -130,8 +137,8 @@ def test_class_scores_follow_from_plane_scores_by_definition(estimator, X, y, n_
         np.testing.assert_array_equal(model.decision_function(X), expected)
 
 
-def test_planes_of_one_class_stand_together(estimator, X, y):
-    model = estimator.fit(X, y)
+def test_planes_of_one_class_stand_together(hyperplanes, X, y):
+    model = hyperplanes.fit(X, y)
     assert model.n_planes_ == len(model.planes_) == len(model.intercepts_)
     assert model.n_features_in_ == 5
     assert model.planes_.shape[1] == model._features_of(model._training)
@@ -149,12 +156,12 @@ def test_planes_of_one_class_stand_together(estimator, X, y):
         assert (np.diff(model.plane_classes_) >= 0).all()
 
 
-def test_planes_are_those_of_training_oldest_first(estimator, X, y):
-    if getattr(estimator, "mu", 0) + getattr(estimator, "l1", 0) > 0:
+def test_planes_are_those_of_training_oldest_first(hyperplanes, X, y):
+    if getattr(hyperplanes, "mu", 0) + getattr(hyperplanes, "l1", 0) > 0:
         pytest.skip("planes are shrunk: tests/hyperplane/test_sparse_amm.py")
-    if estimator._is_soft():
+    if hyperplanes._is_soft():
         pytest.skip("columns are scaled: tests/hyperplane/test_polyplane.py")
-    model = estimator.set_params(random_state=3).fit(X[::-1], y[::-1])
+    model = hyperplanes.set_params(random_state=3).fit(X[::-1], y[::-1])
     for part, of_sides in sides(model):
         sums, lanes = mean_sums(part.planes, part.n_steps), live_lanes(part.planes)
         scale = np.float32(1 / (model._alpha_of_planes(part) * part.n_steps))
@@ -164,18 +171,18 @@ def test_planes_are_those_of_training_oldest_first(estimator, X, y):
             np.testing.assert_array_equal(model.planes_[planes], expected)
 
 
-def test_the_intercept_of_a_plane_is_its_score_on_a_row_of_zeros(estimator, X, y):
-    model = estimator.fit(X, y)
+def test_the_intercept_of_a_plane_is_its_score_on_a_row_of_zeros(hyperplanes, X, y):
+    model = hyperplanes.fit(X, y)
     if model._is_soft() and model._training.columns.has_knots:
         pytest.skip("the rank of a zero is not zero")
     [scores] = model.plane_scores(np.zeros((1, 5), np.float32))
     np.testing.assert_allclose(model.intercepts_, scores, rtol=1e-6)
 
 
-def test_without_an_intercept_planes_go_through_the_origin(estimator, X, y):
-    if estimator._is_soft():
+def test_without_an_intercept_planes_go_through_the_origin(hyperplanes, X, y):
+    if hyperplanes._is_soft():
         pytest.skip("they go through the mean of the scaled rows")
-    model = estimator.set_params(fit_intercept=False).fit(X, y)
+    model = hyperplanes.set_params(fit_intercept=False).fit(X, y)
     assert not model.intercepts_.any()
 
 

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import polyplane
-from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
+from polyplane import (
+    AMMClassifier,
+    HullerClassifier,
+    LaSVMClassifier,
+    MMClassifier,
+    PegasosClassifier,
+)
 from polyplane.estimator.parameters import (
     REGISTRY,
     Range,
@@ -84,6 +90,24 @@ def test_a_range_allows_what_its_words_say(allowed, inside, outside):
             AMMClassifier(max_planes=0),
             "AMMClassifier: max_planes must be None, or a whole number of at least 1; got 0.",
         ),
+        (
+            HullerClassifier(C=0),
+            "HullerClassifier: C must be a number above 0, or None; got 0.",
+        ),
+        (
+            HullerClassifier(kernel="gauss"),
+            "HullerClassifier: kernel must be 'rbf' or 'linear' or 'poly' or 'sigmoid' or "
+            "'precomputed', or a function of two matrices; got 'gauss'.",
+        ),
+        (
+            LaSVMClassifier(gamma="none"),
+            "LaSVMClassifier: gamma must be a number above 0, or 'scale' or 'auto'; got 'none'.",
+        ),
+        (
+            LaSVMClassifier(coef0=float("nan")),
+            "LaSVMClassifier: coef0 must be a number from -10000000000.0 to 10000000000.0; "
+            "got nan.",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -98,9 +122,16 @@ def test_an_array_is_refused_like_any_other_value(name):
         PegasosClassifier(**{name: np.array([1, 2])}).fit(X, Y)
 
 
-def test_parameters_are_checked_by_partial_fit_too():
-    with pytest.raises(ValueError, match=r"^PegasosClassifier: tol must be "):
-        PegasosClassifier(tol=-1).partial_fit(X, Y)
+@pytest.mark.parametrize("name", ["kernel", "gamma", "coef0", "budget", "C"])
+def test_an_array_is_refused_by_kernel_machines_too(name):
+    with pytest.raises(ValueError, match=f"^HullerClassifier: {name} must be "):
+        HullerClassifier(**{name: np.array([1, 2])}).fit(X, Y)
+
+
+@pytest.mark.parametrize("made", [PegasosClassifier, LaSVMClassifier])
+def test_parameters_are_checked_by_partial_fit_too(made):
+    with pytest.raises(ValueError, match=rf"^{made.__name__}: tol must be "):
+        made(tol=-1).partial_fit(X, Y)
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -108,6 +139,13 @@ def test_numbers_of_numpy_are_numbers():
         alpha=np.float32(0.01), max_iter=np.int64(2), n_jobs=np.int64(1), shuffle=np.True_
     )
     assert model.fit(X, Y).n_steps_ == 8
+
+
+def test_numbers_of_numpy_are_numbers_to_kernel_machines():
+    model = LaSVMClassifier(
+        kernel="poly", gamma=np.float32(1), coef0=np.float32(1), degree=np.int64(2), C=np.float32(2)
+    )
+    assert model.fit(X, Y).n_steps_ == 4
 
 
 def test_the_constructor_stores_and_checks_nothing():

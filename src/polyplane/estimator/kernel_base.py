@@ -3,6 +3,8 @@
 A machine adds its parameters, its walk over a chunk and how its coefficients are read off.
 """
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.engine.gram import LinearKernel, PolynomialKernel, RbfKernel, SigmoidKernel
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array
-from polyplane.engine.rows import DenseRows, Rows, count_rows, matrix_of
+from polyplane.engine.rows import DenseRows, count_rows, matrix_of, packed
 from polyplane.engine.support_set import OF_SIDE, SupportSet, Visit, empty_set
 from polyplane.estimator.kernel_settings import KernelSettings
 from polyplane.estimator.kernel_training import (
@@ -31,6 +33,7 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.progress import Report, progress
+from polyplane.estimator.streams import RowStream, fit_stream
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
@@ -41,9 +44,10 @@ from polyplane.estimator.validation import (
 from polyplane.model.kernel_record import KernelRecord
 from polyplane.model.kernels import AnyKernel, FormulaKernel, FunctionKernel, GivenKernel
 
-__all__ = ["CachedKernelClassifier", "KernelClassifier"]
+__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier", "one_sided"]
 
 ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
+LEAST_VARIANCE = 1e-30  # squares of less than float32's least number are 0
 NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
@@ -111,12 +115,17 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
 
     # ---- training ------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on the rows of X."""
-        with all_or_nothing(self, Exception):  # Ctrl-C leaves what has been learned
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on the rows of X.
+
+        X may be a `polyplane.stream`, which has the labels in it; then y is left out.
+        """
+        if isinstance(X, RowStream) and y is None:
+            return fit_stream(self, X)
+        goes_on = self.warm_start and hasattr(self, "_training")
+        with self._recovering(goes_on):
             with all_or_nothing(self):
                 check_parameters(self)
-                goes_on = self.warm_start and hasattr(self, "_training")
                 data, labels = self._read_training(X, y, None, sample_weight, goes_on)
                 self._check_whole(data, labels)
                 self._meet(data, labels, goes_on)
@@ -160,11 +169,11 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
-        with all_or_nothing(self, Exception):
+        goes_on = hasattr(self, "_training")
+        with self._recovering(goes_on):
             with all_or_nothing(self):
                 check_parameters(self)
                 self._check_streamable()
-                goes_on = hasattr(self, "_training")
                 data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
                 self._meet(data, labels, goes_on)
                 if not goes_on:
@@ -178,6 +187,23 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
             with self._progress(members.size) as report:
                 self._pass(training, data, members, first_number, report)
         return self
+
+    @contextlib.contextmanager
+    def _recovering(self, goes_on: bool) -> Iterator[None]:
+        """An error, of a kernel for example, leaves the estimator as it was.
+
+        Ctrl-C leaves what has been learned; so does an error after some chunks of a training that
+        goes on, since its support vectors are already among the old ones.
+        """
+        state: Any = vars(self)
+        before = dict(state)
+        try:
+            yield
+        except Exception:
+            if not (goes_on and self._training.n_learned > 0):
+                state.clear()
+                state.update(before)
+            raise
 
     def _check_streamable(self) -> None:
         if self.kernel == "precomputed":
@@ -219,11 +245,13 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
     def _meet(self, data: TrainingData, labels: Array, goes_on: bool) -> None:
         """What is new in the data, to the training and to its problems."""
         if not goes_on:
-            self.gamma_ = self._gamma(data.rows)
+            self.gamma_ = self._gamma(data)
             seed = int(check_random_state(self.random_state).randint(2**31))
             is_dense = isinstance(data.rows, DenseRows)
             kernel, cache = self._kernel(is_dense), self._cache_bytes()
             self._training = KernelTraining(self.multi_class, seed, labels, kernel, cache, is_dense)
+        else:
+            self._training = self._training.copied()
         training = self._training
         training.forget_results()
         training.labels = labels
@@ -236,19 +264,27 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
             model.rule = self._rule()
         self.classes_ = training.classes
 
-    def _gamma(self, rows: Rows) -> float:
+    def _gamma(self, data: TrainingData) -> float:
+        """The number that gamma stands for; what storage holds of zeros does not matter."""
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         n_columns = self.n_features_in_
-        if self.gamma == "auto" or self.kernel == "precomputed":
+        if self.gamma == "auto" or self.kernel in ("linear", "precomputed"):
             return 1.0 / n_columns
-        n_values = count_rows(rows) * n_columns
-        values: Any = rows.values  # type: ignore[attr-defined]
+        members = weighty(in_place(data.labels.size), data.weights)
         total = squares = 0.0
-        for start in range(0, len(values), ROWS_AT_ONCE):
-            some = values[start : start + ROWS_AT_ONCE].astype(np.float64)
+        for start in range(0, members.size, ROWS_AT_ONCE):
+            some = packed(data.rows, members[start : start + ROWS_AT_ONCE]).values
+            some = some[some != 0].astype(np.float64)
             total, squares = total + some.sum(), squares + np.square(some).sum()
+        n_values = members.size * n_columns
         variance = squares / n_values - (total / n_values) ** 2
+        if 0 < variance < LEAST_VARIANCE:
+            raise ValueError(
+                f"The variance of X is {variance:.3g}: products of such small numbers vanish in "
+                "float32. Scale the columns first, for example with "
+                "sklearn.preprocessing.StandardScaler."
+            )
         return 1.0 / (n_columns * variance) if variance > 0 else 1.0
 
     def _kernel(self, is_dense: bool) -> AnyKernel:

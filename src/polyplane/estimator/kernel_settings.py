@@ -5,6 +5,7 @@ from typing import Any
 from polyplane.estimator.parameters import (
     Range,
     at_least,
+    closed,
     either,
     is_flag,
     is_whole,
@@ -43,10 +44,7 @@ class KernelSettings:
     degree: int = parameter(default=3, allowed=at_least(1), meaning="Of the kernel 'poly'.")
     coef0: float = parameter(
         default=0.0,
-        allowed=Range(
-            lambda v: not isinstance(v, bool) and isinstance(v, int | float) and abs(v) < 1e10,
-            "a number",
-        ),
+        allowed=closed(-1e10, 1e10),
         meaning="Of the kernels 'poly' and 'sigmoid'.",
     )
     max_iter: int = parameter(default=1, allowed=at_least(1), meaning="Passes over the rows.")

@@ -6,6 +6,7 @@ Support rows are copied out, so that a stream need not be kept; memory grows wit
 chunks are cut changes nothing, not one bit.
 """
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -36,7 +37,10 @@ from polyplane.model.decomposition import Decomposition, Problem
 from polyplane.model.kernel_record import Expansion, KernelRecord
 from polyplane.model.kernels import AnyKernel, KernelRows, kernel_block, no_rows, rows_at_hand
 
-__all__ = ["KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk", "make_room"]
+__all__ = [
+    "KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk", "make_room",
+    "no_visit",
+]  # fmt: skip
 
 FIRST_ROOM = 64
 LEAST_LINES = 8  # of the cache: a step needs two at once
@@ -126,9 +130,16 @@ class KernelTraining:
     pool: SupportRows = field(default_factory=SupportRows)
     places: dict[int, int] = field(default_factory=dict)  # of support rows, by number
     n_seen: int = 0  # rows of X handed in so far: their numbers
+    n_learned: int = 0  # chunks since training was last taken up
 
     def __post_init__(self) -> None:
         self.generator = np.random.default_rng(self.seed)
+
+    def copied(self) -> "KernelTraining":
+        """The same training, of which classes and problems can be added without a trace."""
+        twin = copy.copy(self)
+        twin.models, twin.n_learned = list(self.models), 0
+        return twin
 
     @property
     def support(self) -> KernelRows:
@@ -234,6 +245,13 @@ def bring_lines(
         bring_line(held, slot, line)
 
 
+def no_visit(training: KernelTraining) -> Visit:
+    """A chunk without rows, for steps among support vectors alone."""
+    first_place, nothing = padded(training.support.size), np.empty(0, np.int32)
+    block = np.empty((0, first_place), np.float32)
+    return Visit(block, block, nothing, nothing, nothing, nothing, first_place)
+
+
 def learn_chunk(
     training: KernelTraining,
     data: TrainingData,
@@ -266,6 +284,7 @@ def learn_chunk(
     try:
         for_each(learn, len(training.models), n_jobs, report)
     finally:
+        training.n_learned += 1
         _settle(training, chunk, first_place, known)
     mistakes = sum(int(model.held.counts[MISTAKES]) for model in training.models) - mistakes
     report(part.size, training.support.size, mistakes / (part.size * len(training.models)))

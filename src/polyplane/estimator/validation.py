@@ -88,12 +88,12 @@ def weighty(members: Array, weights: Array) -> Array:
 
 
 @contextlib.contextmanager
-def all_or_nothing(estimator: Any, problems: type[BaseException] = BaseException) -> Iterator[None]:
+def all_or_nothing(estimator: Any) -> Iterator[None]:
     """Input that turns out to be bad half-way leaves the estimator as it was."""
     before = dict(vars(estimator))
     try:
         yield
-    except problems:
+    except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise

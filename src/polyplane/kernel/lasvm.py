@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from polyplane.engine.gram import padded
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes import Array
 from polyplane.engine.support_set import (
@@ -51,8 +50,13 @@ from polyplane.engine.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernel_base import CachedKernelClassifier, one_sided
-from polyplane.estimator.kernel_training import KernelModel, KernelTraining, bring_lines
+from polyplane.estimator.kernel_base import NO_COINS, CachedKernelClassifier, one_sided
+from polyplane.estimator.kernel_training import (
+    KernelModel,
+    KernelTraining,
+    bring_lines,
+    no_visit,
+)
 from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
 
 __all__ = ["LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
@@ -321,13 +325,10 @@ class LaSVMClassifier(CachedKernelClassifier):
             self._finish_model(training, model)
 
     def _finish_model(self, training: KernelTraining, model: KernelModel) -> None:
-        first_place = padded(training.support.size)
-        nothing = np.empty(0, np.int32)
-        block = np.empty((0, first_place), np.float32)
-        visit = Visit(block, block, nothing, nothing, nothing, nothing, first_place)
+        visit = no_visit(training)
         while not lasvm_finish(model.held, model.rule.tol, STEPS_AT_ONCE):
             if model.held.counts[WANTED] != NOT_THERE:
-                bring_lines(training, model, visit, self._foreseen(model, nothing))
+                bring_lines(training, model, visit, self._foreseen(model, NO_COINS))
 
     def _new_set(self) -> SupportSet:
         held = empty_set(1, 1)
