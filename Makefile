@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test check lint format bench test-oldest hook clean
+.PHONY: help env demo test check lint format bench test-oldest fuzz hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -67,6 +67,11 @@ bench: env  ## run the benchmarks
 test-oldest: $(OLDEST)/.installed  ## the test suite with the oldest supported dependencies
 	@echo 'Testing with the versions of constraints-oldest.txt.'
 	@$(OLDEST)/bin/python -m pytest
+
+fuzz: env  ## feed the reader of LIBSVM text malformed input for a minute (needs atheris: Linux)
+	@echo 'Installing atheris and fuzzing for a minute.'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt atheris
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.fuzz_libsvm_text 60
 
 hook: env  ## install a git pre-commit hook that runs make lint
 	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \

@@ -1,9 +1,9 @@
 """polyplane: nonlinear classifiers at the price of linear ones.
 
-    rows -> engine -> model -> prediction / report
+    bytes -> rows -> engine -> model -> prediction / report
 
-`data` reads rows, `engine` trains planes on them in compiled loops, `model` is what is left,
-`estimator` is the scikit-learn face that `hyperplane` machines fill in, `report` looks at results.
+`data` reads rows, `engine` trains on them in compiled loops, `model` is what is left, `estimator`
+is the scikit-learn face that `hyperplane` and `kernel` machines fill in, `report` looks at results.
 Names are loaded when they are first used, so importing the package costs nothing.
 """
 
@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AMMClassifier": "polyplane.hyperplane.amm",
     "CPMClassifier": "polyplane.hyperplane.convex_polytope",
+    "DataError": "polyplane.data.chunks",
     "GAMMClassifier": "polyplane.hyperplane.growing_amm",
     "HullerClassifier": "polyplane.kernel.huller",
     "KernelPegasosClassifier": "polyplane.kernel.kernel_pegasos",
@@ -25,11 +26,16 @@ _HOMES = {
     "PolyplaneClassifier": "polyplane.hyperplane.polyplane",
     "Poly2Classifier": "polyplane.hyperplane.poly2",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
+    "read": "polyplane.data.reading",
+    "stream": "polyplane.data.reading",
 }
-__all__ = ["__version__", *_HOMES]
+_MODULES = {"datasets": "polyplane.data.datasets"}
+__all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'polyplane' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

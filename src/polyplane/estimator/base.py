@@ -19,6 +19,7 @@ from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.estimator.parameters import check_parameters, with_parameters
 from polyplane.estimator.predictor import Predictor
 from polyplane.estimator.progress import Report, progress
+from polyplane.estimator.streams import RowStream, fit_stream
 from polyplane.estimator.training import (
     NO_CHOICE,
     Model,
@@ -106,9 +107,20 @@ class HyperplaneClassifier(Predictor):
     # ---- training ------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_val: Any = None, y_val: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
     ) -> Self:
-        """Train on the rows of X; X_val and y_val, if given, are for early stopping."""
+        """Train on the rows of X; X_val and y_val, if given, are for early stopping.
+
+        X may be a `polyplane.stream`, which has the labels in it; then y is left out.
+        """
+        if isinstance(X, RowStream) and y is None:
+            return fit_stream(self, X)
         with all_or_nothing(self):
             check_parameters(self)
             goes_on = self.warm_start and hasattr(self, "_training")

@@ -1,0 +1,150 @@
+"""Chunks of one size from pieces of any size, in their order or mixed."""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyplane.data.chunks import Array, Chunk
+from polyplane.engine.jit import jit
+
+__all__ = ["joined", "mixed", "rechunked", "widened"]
+
+LONGEST = np.iinfo(np.int32).max
+
+
+def rechunked(pieces: Iterable[Chunk], chunk_rows: int) -> Iterator[Chunk]:
+    """The same rows in chunks of exactly `chunk_rows`; the last may be shorter."""
+    held: list[Chunk] = []
+    n_rows = 0
+    for piece in pieces:
+        if piece.X.shape[0] == 0:
+            continue
+        held.append(piece)
+        n_rows += piece.X.shape[0]
+        if n_rows >= chunk_rows:
+            whole = joined(held)
+            n_left = n_rows % chunk_rows
+            if n_rows == chunk_rows:
+                yield whole
+            else:
+                for start in range(0, n_rows - n_left, chunk_rows):
+                    stop = start + chunk_rows
+                    yield Chunk(whole.X[start:stop], whole.y[start:stop])
+            if n_left:
+                held.append(Chunk(whole.X[n_rows - n_left :], whole.y[n_rows - n_left :]))
+            n_rows = n_left
+    if held:
+        yield joined(held)
+
+
+def joined(chunks: list[Chunk]) -> Chunk:
+    """All chunks as one, as wide as the widest; the list is emptied, so that memory is freed."""
+    if len(chunks) == 1:
+        return chunks.pop()
+    y = np.concatenate([chunk.y for chunk in chunks])
+    parts = [chunk.X for chunk in chunks]
+    chunks.clear()
+    return Chunk(_joined_csr(parts) if sp.issparse(parts[0]) else _joined_dense(parts), y)
+
+
+def widened(X: Any, width: int) -> Any:
+    """A CSR matrix with more columns that shares its entries, or the same if it is as wide."""
+    if X.shape[1] >= width:
+        return X
+    wide = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width), copy=False)
+    wide.has_canonical_format = X.has_canonical_format
+    return wide
+
+
+def _joined_dense(parts: list[Any]) -> Any:
+    out = np.empty((sum(map(len, parts)), parts[0].shape[1]), np.result_type(*parts))
+    end = 0
+    for part in _taken(parts):
+        place = slice(end, end := end + len(part))
+        out[place] = part
+    return out
+
+
+def _joined_csr(parts: list[Any]) -> Any:
+    shape = sum(part.shape[0] for part in parts), max(part.shape[1] for part in parts)
+    n_entries = sum(part.nnz for part in parts)
+    is_canonical = all(part.has_canonical_format for part in parts)
+    starts = np.zeros(shape[0] + 1, np.int64 if n_entries > LONGEST else np.int32)
+    np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]), out=starts[1:])
+    values = np.empty(n_entries, np.result_type(*(part.dtype for part in parts)))
+    columns = np.empty(n_entries, parts[0].indices.dtype)
+    end = 0
+    for part in _taken(parts):
+        place = slice(end, end := end + part.nnz)
+        values[place], columns[place] = part.data[: part.nnz], part.indices[: part.nnz]
+    matrix = sp.csr_matrix((values, columns, starts), shape=shape, copy=False)
+    matrix.has_canonical_format = is_canonical
+    return matrix
+
+
+def _taken(parts: list[Any]) -> Iterator[Any]:
+    """Each part in turn, which is then no longer in the list."""
+    parts.reverse()
+    while parts:
+        yield parts.pop()
+
+
+# ---- in random order ---------------------------------------------------------------------
+
+
+def mixed(
+    pieces: Iterable[Chunk], n_pieces: int, seed: int | Sequence[int]
+) -> Generator[Chunk, None, None]:
+    """Chunks as long as the pieces, of so many pieces at a time whose rows are in random order."""
+    generator, pieces = np.random.default_rng(seed), iter(pieces)
+    while window := list(islice(pieces, n_pieces)):
+        lengths = [piece.X.shape[0] for piece in window]
+        order, firsts = generator.permutation(sum(lengths)), np.cumsum([0, *lengths])
+        y = np.concatenate([piece.y for piece in window])
+        for start in range(0, order.size, lengths[0]):
+            part = order[start : start + lengths[0]]
+            places = np.searchsorted(firsts, part, "right") - 1
+            X = _taken_rows([piece.X for piece in window], places, part - firsts[places])
+            yield Chunk(X, y[part] if y.size else y)
+        window.clear()  # before the next pieces come
+
+
+def _taken_rows(matrices: Sequence[Any], places: Array, rows: Array) -> Any:
+    """Row `rows[i]` of matrix `places[i]`, for each i."""
+    chosen = [np.flatnonzero(places == k) for k in range(len(matrices))]
+    parts = [(X, rows[into], into) for X, into in zip(matrices, chosen, strict=True) if into.size]
+    if not sp.issparse(matrices[0]):
+        dense = np.empty((rows.size, matrices[0].shape[1]), np.result_type(*matrices))
+        for X, taken, into in parts:
+            dense[into] = X[taken]
+        return dense
+    starts = np.zeros(rows.size + 1, np.int64)
+    for X, taken, into in parts:
+        starts[into + 1] = X.indptr[taken + 1] - X.indptr[taken]
+    np.cumsum(starts, out=starts)
+    values, columns = np.empty(starts[-1], np.float32), np.empty(starts[-1], np.int32)
+    for X, taken, into in parts:
+        _copy_entries(X.data, X.indices, X.indptr, taken, into, starts, values, columns)
+    starts = starts if starts[-1] > LONGEST else starts.astype(np.int32)
+    shape = rows.size, max(X.shape[1] for X in matrices)
+    matrix = sp.csr_matrix((values, columns, starts), shape=shape, copy=False)
+    matrix.has_canonical_format = all(X.has_canonical_format for X in matrices)
+    return matrix
+
+
+@jit
+def _copy_entries(
+    data: Any, indices: Any, indptr: Any, rows: Any, into: Any, starts: Any, values: Any,
+    columns: Any,
+) -> None:  # fmt: skip
+    """Copy rows of a CSR matrix to where they start in another."""
+    for i in range(rows.size):
+        a, p = np.uint64(indptr[rows[i]]), np.uint64(starts[into[i]])  # never from the end: faster
+        length = np.uint64(indptr[rows[i] + 1]) - a
+        for k in range(length):
+            values[p + k] = data[a + k]
+        for k in range(length):
+            columns[p + k] = indices[a + k]

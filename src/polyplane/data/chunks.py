@@ -1,0 +1,50 @@
+"""What every reader yields, and what it says about input that it cannot read."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+__all__ = ["BadRows", "Chunk", "DataError"]
+
+Array = npt.NDArray[Any]
+ERRORS_KEPT = 10  # of rows that were skipped; the others are only counted
+
+
+class Chunk(NamedTuple):
+    """Some rows and their labels."""
+
+    X: Any  # dense float32 or uint8 in C order, or a CSR matrix of float32 with int32 columns
+    y: Array
+
+
+class DataError(ValueError):
+    """Input that cannot be read: where it stands, what is there, what was expected."""
+
+    def __init__(
+        self, problem: str, path: Any = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        places = {"": path, "line ": line, "column ": column}
+        place = ", ".join(f"{word}{at}" for word, at in places.items() if at is not None)
+        super().__init__(f"{place}: {problem}" if place else problem)
+        self.problem, self.path, self.line, self.column = problem, path, line, column
+
+    def __reduce__(self) -> Any:
+        return DataError, (self.problem, self.path, self.line, self.column)
+
+
+@dataclass
+class BadRows:
+    """Rows that cannot be read: the first is an error, or they are skipped and counted."""
+
+    skips: bool = False
+    n_skipped: int = 0
+    errors: list[DataError] = field(default_factory=list)
+
+    def meet(self, error: DataError) -> None:
+        """Raise the error, or note that its row is skipped."""
+        if not self.skips:
+            raise error
+        self.n_skipped += 1
+        if len(self.errors) < ERRORS_KEPT:
+            self.errors.append(error)

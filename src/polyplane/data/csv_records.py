@@ -1,0 +1,158 @@
+"""CSV text cut into blocks of whole records, and blocks into records with their lines."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from polyplane.data.careful_reading import read_up_to
+from polyplane.data.chunks import Array, DataError
+from polyplane.engine.jit import jit
+
+__all__ = [
+    "Block",
+    "Record",
+    "after",
+    "blocks_of",
+    "count_lines",
+    "delimiter_of",
+    "head_of",
+    "records_of",
+]
+
+BLOCK_BYTES = 1 << 20
+LONGEST_RECORD = 1 << 26
+DELIMITERS = ",", ";", "\t"
+RECORDS_TRIED = 20  # to find the delimiter
+MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
+QUOTE, LINE_FEED, CARRIAGE_RETURN = b'"\n\r'
+
+
+class Block(NamedTuple):
+    """Whole records, and the number of the line on which they begin."""
+
+    text: bytes
+    line: int
+
+
+class Record(NamedTuple):
+    """Fields, the line on which they begin and the line after them."""
+
+    line: int
+    fields: list[str]
+    next_line: int
+
+
+def head_of(file: BinaryIO, path: str) -> bytes:
+    """The first bytes, without the mark of UTF-8."""
+    head = read_up_to(file, BLOCK_BYTES)
+    if head.startswith(MARKS_OF_UTF16):
+        raise DataError("found UTF-16, expected UTF-8; save the file as UTF-8", path)
+    return head.removeprefix(b"\xef\xbb\xbf")
+
+
+def blocks_of(file: BinaryIO, head: bytes, delimiter: str, path: str) -> Iterator[Block]:
+    """Blocks of whole records; a record over `LONGEST_RECORD`, or never ending, is an error."""
+    text, line = head, 1
+    while text:
+        _check_nul(text, line, path)
+        more = read_up_to(file, BLOCK_BYTES)
+        end, open_quote = _end_of_records(text, delimiter)
+        if open_quote >= 0 and (not more or len(text) > LONGEST_RECORD):
+            line += count_lines(text[:open_quote])
+            raise DataError("found a quote that is not closed, expected its end", path, line)
+        if not more:
+            end = len(text)
+        elif len(text) - end > LONGEST_RECORD:
+            raise DataError("found a line of more than 64 MiB, expected CSV", path, line)
+        if end:
+            yield Block(text[:end], line)
+            line += count_lines(text[:end])
+        text = text[end:] + more
+
+
+def _check_nul(text: bytes, line: int, path: str) -> None:
+    place = text.find(b"\0")
+    if place >= 0:
+        line += count_lines(text[:place])
+        raise DataError("found a NUL byte, expected UTF-8 text (is this UTF-16?)", path, line)
+
+
+def count_lines(text: bytes) -> int:
+    """How many lines end in the text, by LF, CRLF or CR."""
+    n_lines = int(np.count_nonzero(np.frombuffer(text, np.uint8) == LINE_FEED))
+    if b"\r" in text:
+        n_lines += text.count(b"\r") - text.count(b"\r\n")
+    return n_lines
+
+
+def _end_of_records(text: bytes, delimiter: str) -> tuple[int, int]:
+    """Where the last whole record ends, and where a quote opens that is not closed, or -1."""
+    if b'"' in text:
+        return _scan(np.frombuffer(text, np.uint8), ord(delimiter))
+    return max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1, -1
+
+
+@jit
+def _scan(text: Array, delimiter: int) -> tuple[int, int]:
+    """The same where there are quotes: they count only at the beginning of a field."""
+    end, opened = 0, -1
+    is_start = True  # of a field
+    i, n = 0, text.size
+    while i < n:
+        c = text[i]
+        if opened >= 0:
+            if c == QUOTE:
+                if i + 1 < n and text[i + 1] == QUOTE:
+                    i += 1
+                else:
+                    opened = -1
+        elif c == QUOTE and is_start:
+            opened, is_start = i, False
+        elif c == LINE_FEED or (c == CARRIAGE_RETURN and i + 1 < n and text[i + 1] != LINE_FEED):
+            end, is_start = i + 1, True
+        else:
+            is_start = c == delimiter
+        i += 1
+    return end, opened
+
+
+def records_of(block: Block, delimiter: str, path: str) -> Iterator[Record]:
+    """Records that are not blank; bytes that are not UTF-8 stay in them as surrogates."""
+    lines = io.StringIO(block.text.decode("utf-8", "surrogateescape"), newline="")
+    reader = csv.reader(lines, delimiter=delimiter)
+    line = block.line
+    try:
+        for fields in reader:
+            next_line = block.line + reader.line_num
+            if fields:
+                yield Record(line, fields, next_line)
+            line = next_line
+    except csv.Error as error:
+        raise DataError(f"found a record that cannot be read: {error}", path, line) from error
+
+
+def after(block: Block, record: Record) -> Block:
+    """What follows a record of the block."""
+    lines = block.text.splitlines(keepends=True)[: record.next_line - block.line]
+    return Block(block.text[sum(map(len, lines)) :], record.next_line)
+
+
+def delimiter_of(head: bytes) -> str:
+    """That which gives most of the first records the same number of fields, and most fields."""
+
+    def evenness(delimiter: str) -> tuple[int, int]:
+        lines = io.StringIO(head.decode("utf-8", "replace"), newline="")
+        try:
+            records = filter(None, csv.reader(lines, delimiter=delimiter))
+            widths = [len(fields) for fields in islice(records, RECORDS_TRIED)]
+        except csv.Error:
+            return 0, 0
+        ((width, count),) = Counter(widths).most_common(1) or [(0, 0)]
+        return (count, width) if width > 1 else (0, 0)
+
+    return max(DELIMITERS, key=evenness)

@@ -1,0 +1,179 @@
+"""Any file as plain bytes: what is compressed is known by its first bytes, not by its name."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Callable
+from typing import IO, Any, BinaryIO
+
+from polyplane.data.chunks import DataError
+
+try:
+    import zstandard
+except ImportError:  # an extra
+    zstandard = None  # type: ignore[assignment]
+
+__all__ = ["Source", "name_of", "open_bytes"]
+
+Source = str | os.PathLike[str] | BinaryIO
+BUFFER = 1 << 18
+ZSTD_INPUT = 1 << 13  # bytes at a time: they may be thousands of times more when decompressed
+MOST_MAGIC = 6
+ZSTD_DAMAGE = () if zstandard is None else (zstandard.ZstdError,)
+DAMAGE: tuple[type[Exception], ...] = (OSError, zlib.error, lzma.LZMAError, *ZSTD_DAMAGE)
+
+
+class _Rejoined(io.RawIOBase):
+    """The bytes that have been looked at, then the rest of the file."""
+
+    def __init__(self, head: bytes, file: Any, is_ours: bool) -> None:
+        self._head, self._file, self._is_ours = head, file, is_ours
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        if not self._head and hasattr(self._file, "readinto"):
+            return self._file.readinto(room) or 0
+        some = self._head[: len(room)] or self._file.read(len(room))
+        room[: len(some)], self._head = some, self._head[len(room) :]
+        return len(some)
+
+    def close(self) -> None:
+        if not self.closed and self._is_ours:
+            self._file.close()
+        super().close()
+
+
+class _Zstd(io.RawIOBase):
+    """Frames of zstd one after the other. The library's own reader does not notice a lost end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        if zstandard is None:
+            raise DataError("is compressed with zstd: `pip install polyplane[zstd]` reads it")
+        self._file, self._frame, self._ready = file, self._new_frame(), memoryview(b"")
+
+    def _new_frame(self) -> Any:
+        return zstandard.ZstdDecompressor().decompressobj()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        while not self._ready:
+            some = self._frame.unused_data or self._file.read(ZSTD_INPUT)
+            if self._frame.eof:
+                if not some:
+                    return 0
+                self._frame = self._new_frame()
+            if not some:
+                raise EOFError
+            self._ready = memoryview(self._frame.decompress(some))
+        n = min(len(room), len(self._ready))
+        room[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
+
+
+class _Checked(io.RawIOBase):
+    """A decompressor whose failures name the file."""
+
+    def __init__(self, inner: Any, archive: io.RawIOBase, name: str, kind: str) -> None:
+        self._inner, self._archive, self._name, self._kind = inner, archive, name, kind
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        try:
+            return self._inner.readinto(room) or 0
+        except EOFError:
+            problem = f"the {self._kind} archive is cut short: copy or make it again"
+        except DAMAGE as error:
+            problem = f"the {self._kind} archive is damaged ({error}): copy or make it again"
+        raise DataError(problem, self._name)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._archive.close()
+        super().close()
+
+
+DECOMPRESSORS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file, mode="rb")),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
+    b"\x28\xb5\x2f\xfd": ("zstd", _Zstd),
+}
+
+
+def name_of(source: Source) -> str:
+    """What errors call a file."""
+    if isinstance(source, str | os.PathLike):
+        return "standard input" if source == "-" else os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "the stream"
+
+
+def _opened(source: Source, name: str) -> Any:
+    """The file, not yet looked at."""
+    if not isinstance(source, str | os.PathLike):
+        return source
+    if source == "-":
+        return sys.stdin.buffer
+    try:
+        return open(source, "rb", buffering=0)
+    except FileNotFoundError:
+        problem = "there is no such file: check the path"
+    except IsADirectoryError:
+        problem = "is a folder: name a file in it"
+    except (OSError, ValueError) as error:
+        problem = f"cannot be opened ({getattr(error, 'strerror', None) or error})"
+    raise DataError(problem, name)
+
+
+def _first_bytes(file: Any, name: str) -> bytes:
+    """As many bytes as a magic number has; a pipe may hand them out one by one."""
+    head = b""
+    while len(head) < MOST_MAGIC:
+        try:
+            some = file.read(MOST_MAGIC - len(head))
+        except OSError as error:
+            raise DataError(f"cannot be read ({error.strerror or error})", name) from None
+        if isinstance(some, str):
+            raise DataError('is opened as text: open it as bytes, with mode "rb"', name)
+        if not some:
+            break
+        head += some
+    return head
+
+
+def open_bytes(source: Source) -> BinaryIO:
+    """Open a path, standard input ("-") or a binary file for reading, decompressed.
+
+    Closing it closes the file only if it was opened here. A damaged archive is a DataError, when
+    reading meets the damage.
+    """
+    name = name_of(source)
+    file = _opened(source, name)
+    is_ours = isinstance(source, str | os.PathLike) and source != "-"
+    head = _first_bytes(file, name)
+    if not head:
+        if is_ours:
+            file.close()
+        raise DataError("is empty: rows were expected", name)
+    for magic, (kind, decompressor) in DECOMPRESSORS.items():
+        if head.startswith(magic):
+            archive = _Rejoined(head, file, is_ours)
+            try:
+                inner = decompressor(io.BufferedReader(archive, BUFFER))
+            except DataError as error:
+                raise DataError(error.problem, name) from None
+            return io.BufferedReader(_Checked(inner, archive, name, kind), BUFFER)
+    if is_ours and file.seekable():
+        file.seek(0)
+        return io.BufferedReader(file, BUFFER)
+    return io.BufferedReader(_Rejoined(head, file, is_ours), BUFFER)

@@ -1,0 +1,175 @@
+"""A whole file of LIBSVM text by several threads, each of which takes the next lines in turn.
+
+The entries of all pieces lie one after the other in one pair of arrays, whose size is guessed from
+the first lines and the size of the file: where the guess is right, nothing is copied.
+"""
+
+import io
+import os
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from polyplane.data.chunks import Array, BadRows, DataError
+from polyplane.data.libsvm_errors import width_problem
+from polyplane.data.libsvm_lines import Table, measure
+from polyplane.data.libsvm_rows import Part, RowReader, room_for
+from polyplane.data.text_blocks import TextBlock, TextBlocks
+
+__all__ = ["read_pieces"]
+
+FIRST_PIECE, PIECE = 1 << 18, 1 << 20  # bytes
+ALL_ROWS = 1 << 62
+SPARE = 1.05  # the first lines may have fewer entries than others
+
+
+def _size_of(file: Any) -> int:
+    """Bytes left in the file, as far as that can be known beforehand."""
+    if isinstance(file, io.BytesIO):
+        position = file.tell()
+        size = file.seek(0, os.SEEK_END)
+        file.seek(position)
+        return size - position
+    try:
+        return os.fstat(file.fileno()).st_size
+    except (AttributeError, OSError):
+        return 0
+
+
+class _EntryRoom:
+    """Hands out consecutive parts of one pair of arrays, and of a larger pair when it is full."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self._bytes_left, self._used = n_bytes, 0
+        self.columns, self.values = np.empty(0, np.int32), np.empty(0, np.float32)
+
+    def take(self, n_entries: int, n_bytes: int) -> tuple[Array, Array]:
+        """Room for the entries of a piece of so many bytes."""
+        if self._used + n_entries > self.columns.size:
+            share = max(1.0, SPARE * self._bytes_left / n_bytes)
+            size = max(int(n_entries * share), 2 * self.columns.size)
+            self.columns, self.values = np.empty(size, np.int32), np.empty(size, np.float32)
+            self._used = 0
+        room = slice(self._used, self._used + n_entries)
+        self._used += n_entries
+        self._bytes_left -= n_bytes
+        return self.columns[room], self.values[room]
+
+    def together(self, parts: list[Part]) -> tuple[Array, Array]:
+        """The entries of all parts, without what was left free between them."""
+        n_entries = sum(part.columns.size for part in parts)
+        if any(part.columns.base is not self.columns for part in parts):
+            return (
+                np.concatenate([part.columns for part in parts]),
+                np.concatenate([part.values for part in parts]),
+            )
+        end = 0
+        for part in parts:
+            place = slice(end, end := end + part.columns.size)
+            if self.columns[place].ctypes.data != part.columns.ctypes.data:
+                self.columns[place], self.values[place] = part.columns, part.values
+        return self.columns[:n_entries], self.values[:n_entries]
+
+
+class _Pieces:
+    """The pieces of a file, and what has been read of them."""
+
+    def __init__(self, file: BinaryIO, path: str, skips: bool, **settings: Any) -> None:
+        self._text, self._skips, self._settings = TextBlocks(file, path), skips, settings
+        self._lock, self._n_lines, self._is_over = Lock(), 0, False
+        self._room = _EntryRoom(_size_of(file))
+        self._results: list[Any] = []
+        self._bad: list[BadRows] = []
+
+    def _next(self, block: TextBlock) -> tuple[int, RowReader] | None:
+        """Fill the block; return the number of its piece and a reader, or None at the end."""
+        with self._lock:
+            number = len(self._results)
+            try:
+                self._is_over = self._is_over or not self._text.fill(block)
+            except DataError as error:
+                self._results.append(error)
+                self._is_over = True
+            if self._is_over:
+                return None
+            _, n_lines, n_colons = measure(block.array, block.position, block.end, ALL_ROWS)
+            bad = BadRows(self._skips)
+            reader = RowReader(self._text.path, bad=bad, **self._settings)
+            labels, starts, _, _ = room_for(n_lines, 0)
+            room = self._room.take(n_colons, block.end - block.position)
+            reader.table = Table(labels, starts, *room)
+            reader.skip_lines(self._n_lines)
+            self._n_lines += n_lines
+            self._results.append(None)
+            self._bad.append(bad)
+            return number, reader
+
+    def _read(self, block: TextBlock) -> RowReader | None:
+        """Read the next piece; None where there is none."""
+        piece = self._next(block)
+        if piece is None:
+            return None
+        number, reader = piece
+        try:
+            reader.parse(block, block.end, ALL_ROWS)
+            self._results[number] = reader.take()
+        except DataError as error:
+            self._results[number] = error
+            self._is_over = True
+        return reader
+
+    def read(self, n_threads: int) -> None:
+        """Read all pieces; the first alone, until a row settles the kind of the labels."""
+        block = TextBlock(FIRST_PIECE)
+        while self._settings["text_labels"] is None:
+            reader = self._read(block)
+            if reader is None:
+                return
+            if reader.has_rows:
+                self._settings["text_labels"] = reader.text_labels is True
+        if n_threads == 1:
+            self._read_rest()
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                for job in [pool.submit(self._read_rest) for _ in range(n_threads)]:
+                    job.result()
+
+    def _read_rest(self) -> None:
+        block = TextBlock(PIECE)
+        while self._read(block):
+            pass
+
+    def whole(self, bad: BadRows) -> Part:
+        """All parts as one; the first error among them is raised, and skipped rows are counted."""
+        for skipped in self._bad:
+            for error in skipped.errors:
+                bad.meet(error)
+            bad.n_skipped += skipped.n_skipped - len(skipped.errors)
+        for result in self._results:
+            if isinstance(result, DataError):
+                raise result
+        parts = [part for part in self._results if part.starts.size > 1] or self._results[:1]
+        base = min((part.base for part in parts), default=1)
+        for part in parts:
+            if part.base > base:
+                part.columns[:] += part.base - base
+        n_columns = max((part.n_columns + part.base - base for part in parts), default=0)
+        width = self._settings["n_features"]
+        if width is not None and n_columns > width:
+            raise DataError(width_problem(n_columns - 1 + base, base, width), self._text.path)
+        columns, values = self._room.together(parts)
+        counts = [np.diff(part.starts) for part in parts]
+        starts = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
+        labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
+        return Part(labels, starts, columns, values, base, n_columns)
+
+
+def read_pieces(
+    file: BinaryIO, path: str, bad: BadRows, n_threads: int, **settings: int | bool | None
+) -> Part:
+    """All rows of the file; settings are those of `RowReader`."""
+    pieces = _Pieces(file, path, bad.skips, **settings)
+    pieces.read(n_threads)
+    return pieces.whole(bad)
