@@ -142,7 +142,9 @@ def test_left_out_rows_of_tables_are_counted_once_a_pass(tmp_path):
 # Several files
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.integers(1, 6)), min_size=1, max_size=4),
     st.integers(1, 12),
@@ -388,9 +390,13 @@ def test_an_error_comes_after_the_chunks_before_it(tmp_path):
     path = tmp_path / "rows"
     path.write_bytes(b"1 1:1\n" * 5 + b"1 x\n")
     found = []
-    with pytest.raises(DataError, match="line 6"):
+
+    def follow():
         for chunk in stream(path, chunk_rows=2):
             found.append(chunk.X.shape[0])
+
+    with pytest.raises(DataError, match="line 6"):
+        follow()
     assert found == [2, 2]
     assert n_readers() == 0
 

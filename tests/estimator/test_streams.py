@@ -15,7 +15,7 @@ from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import stream
 from polyplane.data.writing import write
 from polyplane.estimator.streams import RowStream, fit_stream
-from tests.contract.sameness import assert_same_model, assert_same_scores
+from tests.contract.sameness import assert_same_model, assert_same_scores, set_where_there
 
 ONE_PASS = {"max_iter": 1, "shuffle": False, "random_state": 0}
 MACHINES = [
@@ -28,7 +28,7 @@ MACHINES = [
 @pytest.fixture
 def rows():
     """Sparse rows of small whole numbers, of three classes that no plane parts."""
-    X = np.random.default_rng(0).integers(0, 4, (120, 5)).astype(np.float32)
+    X = np.random.default_rng(0).integers(0, 4, (60, 5)).astype(np.float32)
     X[0, 4] = 1  # the last column is met at once
     return sp.csr_matrix(X), (X[:, 0] + X[:, 1]).astype(np.int64) % 3
 
@@ -78,20 +78,17 @@ def test_with_classes_announced_it_is_fit_in_memory(machine, path, rows, cache):
 
 
 def test_each_pass_has_an_order_of_its_own_that_the_seed_decides(machine, path, rows):
-    machine.set_params(max_iter=3, shuffle=True, random_state=5)
+    machine.set_params(max_iter=2, shuffle=True, random_state=5)
     model, expected = clone(machine), clone(machine)
     chunks = stream(path, chunk_rows=13)
     fit_stream(model, chunks)
-    assert chunks.n_passes == 3
+    assert chunks.n_passes == 2
     seed = np.random.RandomState(5).randint(2**31)
-    orders = [list(chunks.shuffled([seed, k])) for k in range(3)]
-    for order in orders:
-        for chunk in order:
-            expected.partial_fit(chunk.X, chunk.y)
-    assert_same(model, by_hand(expected, []), rows[0])
+    orders = [list(chunks.shuffled([seed, k])) for k in range(2)]
+    assert_same(model, by_hand(expected, [chunk for order in orders for chunk in order]), rows[0])
     firsts = [order[0].X.toarray().tolist() for order in orders]
-    assert firsts[0] != firsts[1] != firsts[2]
-    assert model.n_iter_ == 3
+    assert firsts[0] != firsts[1]
+    assert model.n_iter_ == 2
 
 
 def test_columns_and_classes_first_met_in_later_files_are_learned(machine, tmp_path):
@@ -99,6 +96,7 @@ def test_columns_and_classes_first_met_in_later_files_are_learned(machine, tmp_p
     first, third = b"1 1:9\n2 2:9\n", b"3 5:9\n"
     for path, lines in zip(paths, (first, first + third, first), strict=True):
         path.write_bytes(lines * 20)
+    set_where_there(machine, prune_interval=1000)
     fit_stream(machine, stream(paths, chunk_rows=10))
     assert machine.classes_.tolist() == [1, 2, 3]
     assert machine.n_features_in_ == 5
@@ -143,8 +141,8 @@ def test_a_pipe_is_learned_in_one_pass(machine, path, rows):
 def test_progress_is_reported_after_each_chunk(path):
     seen = []
     model = clone(MACHINES[0]).set_params(max_iter=2)
-    fit_stream(model, stream(path, chunk_rows=50), report=lambda *facts: seen.append(facts))
-    assert seen == [(0, 50), (0, 100), (0, 120), (1, 170), (1, 220), (1, 240)]
+    fit_stream(model, stream(path, chunk_rows=25), report=lambda *facts: seen.append(facts))
+    assert seen == [(0, 25), (0, 50), (0, 60), (1, 85), (1, 110), (1, 120)]
 
 
 def test_there_is_no_bar_for_each_chunk(machine, path, capsys):
@@ -179,7 +177,9 @@ def test_what_needs_all_rows_is_refused(made, words, path):
 def test_a_stream_of_one_class_is_refused(machine, tmp_path):
     path = tmp_path / "rows"
     path.write_bytes(b"7 1:1\n" * 30)
-    with pytest.raises(ValueError, match="at least 2 classes; the stream holds only one class, 7."):
+    with pytest.raises(
+        ValueError, match=r"at least 2 classes; the stream holds only one class, 7\.$"
+    ):
         fit_stream(machine, stream(path))
     assert not hasattr(machine, "classes_")
 
@@ -196,12 +196,12 @@ def test_an_error_leaves_the_estimator_as_it_was(machine, path, rows, shuffle):
         file.write(b"1 what\n")
     chunks = stream(path, chunk_rows=13)
     machine.set_params(shuffle=shuffle)
-    with pytest.raises(DataError, match="line 121, column 3"):
+    with pytest.raises(DataError, match="line 61, column 3"):
         fit_stream(machine, chunks)
     assert not hasattr(machine, "classes_")
     expected = clone(machine).fit(*rows)
     model = clone(machine).fit(*rows)
-    with pytest.raises(DataError, match="line 121, column 3"):
+    with pytest.raises(DataError, match="line 61, column 3"):
         fit_stream(model, chunks)
     assert_same(model, expected, rows[0])
     assert no_reader_is_left()
@@ -241,11 +241,7 @@ def test_ctrl_c_waits_for_the_chunk_at_work(machine, path, rows, monkeypatch, sh
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert machine.n_iter_ == 0
     if not shuffle:
-        first = [Chunk(rows[0][:52], rows[1][:52])]
-        expected = clone(machine)
-        for chunk in first:
-            expected.partial_fit(chunk.X, chunk.y)
-        assert_same(machine, expected, rows[0])
+        assert_same(machine, clone(machine).partial_fit(rows[0][:52], rows[1][:52]), rows[0])
     machine.partial_fit(*rows)
 
 

@@ -210,7 +210,8 @@ def _is_piped_in(source: Any) -> bool:
 def _opened(source: Any, options: ReadOptions) -> Iterator[tuple[str, BinaryIO]]:
     """The format of a source, and its bytes."""
     name = name_of(source)
-    with open_bytes(_StandardInput() if _is_piped_in(source) else source) as file:
+    bytes_of: Any = _StandardInput() if _is_piped_in(source) else source
+    with open_bytes(bytes_of) as file:
         kind, rows, is_plain = options.format, file, isinstance(file.raw, io.FileIO)  # type: ignore[attr-defined]
         if kind is None:
             if not is_plain:
