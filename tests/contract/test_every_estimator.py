@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from polyplane import HullerClassifier, LaSVMClassifier
 from polyplane.engine.planes import CREATED, MISTAKES, PRUNED
-from polyplane.estimator.parameters import REGISTRY
+from tests.contract.conftest import OTHER_LOOPS, named
 from tests.contract.sameness import (
     OUTPUTS,
     assert_same_model,
@@ -50,9 +50,8 @@ def excused_checks(estimator):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("estimator", named(OTHER_LOOPS), indirect=True)  # all would take minutes
 def test_passes_the_checks_of_scikit_learn_but_the_excused(estimator):
-    if type(estimator).__name__ not in REGISTRY:
-        pytest.skip("few lines change the time alone, and these checks would take minutes")
     estimator.set_params(random_state=None, max_iter=10)
     if getattr(estimator, "max_steps", None):
         estimator.set_params(max_steps=1_000)  # some ten passes over the rows of these checks

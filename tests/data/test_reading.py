@@ -204,6 +204,22 @@ def test_files_go_on_where_the_first_starts(tmp_path):
         read([first, second])
 
 
+def test_text_goes_together_with_other_sparse_rows(tmp_path):
+    text, packed = tmp_path / "1.libsvm", tmp_path / "2.npz"
+    text.write_bytes(b"1 0:1 2:2\n")
+    sp.save_npz(packed, sp.csr_matrix(np.float32([[0, 3, 0, 4]])))
+    np.save(tmp_path / "2_y.npy", [7])
+    X, y = read([text, packed])
+    assert X.toarray().tolist() == [[1, 0, 2, 0], [0, 3, 0, 4]]
+    assert y.tolist() == [1, 7]
+
+
+@pytest.mark.parametrize("source", [None, 3, np.ones(3), b"rows", [None]])
+def test_what_is_no_source_is_told(source):
+    with pytest.raises(TypeError, match=r"A source is .*, expected a path"):
+        read(source)
+
+
 def test_tables_are_read_by_the_columns_of_the_first(tmp_path):
     first, second = tmp_path / "1.csv", tmp_path / "2.csv"
     first.write_bytes(b"a,b,label\n1,red,x\n2,blue,y\n")

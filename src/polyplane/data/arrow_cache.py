@@ -17,7 +17,6 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,6 @@ SUFFIX, UNFINISHED = ".polyplane.arrow", ".part"
 LOOKED_AT = 1 << 20  # bytes at either end of the source that the fingerprint knows
 FINGERPRINT, ABOUT, CHECK = b"polyplane.fingerprint", b"polyplane.about", b"polyplane.check"
 MOST_ENTRIES = np.iinfo(np.int32).max
-CHUNKS_MAPPED = 4  # at work, ahead of it, and one that may still be looked at
 
 
 def cache_path_of(source: Path) -> Path:
@@ -57,7 +55,7 @@ def is_cache(path: str) -> bool:
 def fingerprint_of(files: Sequence[Path], options: Any) -> str:
     """Changes with the files and with how they are read."""
     facts = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    told = [VERSION, [file.name for file in files], facts, asdict(options)]
+    told = [VERSION, [file.name for file in files], facts, options]
     digest = hashlib.sha256(json.dumps(told, default=str).encode())
     for path, (size, _) in zip(files, facts, strict=True):
         with open(path, "rb") as file:
@@ -68,16 +66,22 @@ def fingerprint_of(files: Sequence[Path], options: Any) -> str:
 
 
 def cached_chunks(
-    files: Sequence[Path], chunks: Iterator[Chunk], options: Any, bad: BadRows, layout: Layout
+    files: Sequence[Path],
+    chunks: Iterator[Chunk],
+    options: Any,
+    bad: BadRows,
+    layout: Layout,
+    n_held: int,
 ) -> Iterator[Chunk]:
     """The chunks of a source: from its cache, or as they are parsed, which fills it.
 
-    The source is the first of the files; the others are those that belong to it.
+    The source is the first of the files; the others are those that belong to it. The latest
+    `n_held` chunks stay in memory; older ones come back from the file if they are looked at.
     """
     path, fingerprint = cache_path_of(files[0]), fingerprint_of(files, options)
     known, n_done = dict(vars(layout)), 0
     try:
-        for chunk in _read(path, fingerprint, bad, layout):
+        for chunk in _read(path, fingerprint, bad, layout, n_held):
             n_done += chunk.X.shape[0]
             yield chunk
     except DataError:  # of the cache
@@ -118,7 +122,7 @@ def _suits(learned: Any, layout: Layout, bad: BadRows) -> bool:
     return alike and now["categories"][:n_known] == after["categories"]
 
 
-def _apply(learned: Any, bad: BadRows, layout: Layout, path: Path) -> None:
+def _apply(learned: Any, bad: BadRows, layout: Layout) -> None:
     """Leave counts and layout as if the source had been read."""
     bad.n_skipped += learned["n_skipped"]
     errors = [DataError(problem, *place) for problem, *place in learned["errors"]]
@@ -149,7 +153,9 @@ class _Lesson:
 # ---- reading -----------------------------------------------------------------------------
 
 
-def _read(path: Path, fingerprint: str, bad: BadRows, layout: Layout) -> Iterator[Chunk]:
+def _read(
+    path: Path, fingerprint: str, bad: BadRows, layout: Layout, n_held: int
+) -> Iterator[Chunk]:
     """The chunks of a cache; a DataError where it is not one of this source, or damaged."""
     with as_data_errors(path, "a cache"):
         mapped = _Mapped(path)
@@ -168,8 +174,8 @@ def _read(path: Path, fingerprint: str, bad: BadRows, layout: Layout) -> Iterato
         with as_data_errors(path, "a cache"):
             chunk = _chunk_of(*mapped.batch(k))
         yield chunk
-        mapped.let_go(k)
-    _apply(learned, bad, layout, path)
+        mapped.let_go(k - n_held)
+    _apply(learned, bad, layout)
 
 
 class _Mapped:
@@ -195,8 +201,8 @@ class _Mapped:
         return batch, json.loads(metadata[ABOUT])
 
     def let_go(self, k: int) -> None:
-        """Chunks long before this one need not stay in memory; if looked at, they come back."""
-        end = self._ends.pop(k - CHUNKS_MAPPED, 0) - self._buffer.address
+        """Take a batch, and those before it, out of the memory of this process."""
+        end = self._ends.pop(k, 0) - self._buffer.address
         end -= end % mmap.PAGESIZE
         if end > self._gone and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED, self._gone, end - self._gone)

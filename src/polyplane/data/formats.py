@@ -203,7 +203,8 @@ class _StandardInput(io.RawIOBase):
 
 def _is_piped_in(source: Any) -> bool:
     raw = getattr(getattr(sys.stdin, "buffer", None), "raw", None)
-    return source == "-" and isinstance(raw, io.FileIO) and not raw.seekable()
+    is_waiting = isinstance(raw, io.FileIO) and not raw.seekable()
+    return isinstance(source, str) and source == "-" and is_waiting and sys.platform != "win32"
 
 
 @contextlib.contextmanager
@@ -227,10 +228,16 @@ def _opened(source: Any, options: ReadOptions) -> Iterator[tuple[str, BinaryIO]]
 
 
 def chunks_of(
-    source: Any, chunk_rows: int, options: ReadOptions, bad: BadRows, layout: Layout
+    source: Any,
+    chunk_rows: int,
+    options: ReadOptions,
+    bad: BadRows,
+    layout: Layout,
+    settled: Mapping[str, Any],
 ) -> Iterator[Chunk]:
-    """The rows of one source, so many at a time."""
+    """The rows of one source, so many at a time; LIBSVM text obeys what has been settled."""
     with _opened(source, options) as (kind, file):
+        options = replace(options, **settled) if kind == "libsvm" else options
         yield from _chunks_in(kind, file, source, chunk_rows, options, bad, layout)
 
 
@@ -264,21 +271,21 @@ def _chunks_in(
     return arrays.chunks(name, chunk_rows, bad, options.labels, options.part)
 
 
-def settled_by(source: Any, chunk_rows: int, options: ReadOptions) -> ReadOptions:
-    """What the first of several files of LIBSVM text settles for all of them.
+def settled_by(source: Any, chunk_rows: int, options: ReadOptions) -> dict[str, Any]:
+    """Options that the first of several files of LIBSVM text settles for all of them.
 
     Those are where indices start and whether labels are text. Counted from 0, rows are as wide as
     the reader found them only if it counted from 0.
     """
     try:
-        found = [_first_text(source, chunk_rows, options, base) for base in (options.base, 0)]
+        as_found = _first_text(source, chunk_rows, options, options.base)
+        from_0 = _first_text(source, chunk_rows, options, 0)
     except DataError:  # which the pass will meet, too
-        return options
-    as_found, from_0 = found
+        return {}
     if as_found is None or from_0 is None:
-        return options
+        return {}
     base = int(as_found.X.shape[1] != from_0.X.shape[1]) if options.base is None else options.base
-    return replace(options, base=base, text_labels=as_found.y.dtype.kind == "U")
+    return {"base": base, "text_labels": as_found.y.dtype.kind == "U"}
 
 
 def _first_text(

@@ -12,7 +12,7 @@ import os
 import queue
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,12 @@ def _sources(source: Any) -> Iterator[Any]:
         for path in sorted(glob.glob(os.fspath(source), recursive=True)):
             if not is_cache(path) and not os.path.isdir(path):
                 yield path
-    else:
+    elif isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         yield source
+    else:
+        raise TypeError(
+            f"A source is {type(source).__name__}, expected a path, '-', an open file or a list."
+        )
 
 
 @dataclass(eq=False)
@@ -111,6 +115,7 @@ class Stream:
     bad: BadRows = field(default_factory=BadRows)  # of the latest pass
     n_passes: int = 0
     n_columns: int = 0  # most that were met; later sparse rows are as wide from the first on
+    settled: dict[str, Any] = field(default_factory=dict)  # by the first of several files
 
     @property
     def is_once(self) -> bool:
@@ -130,7 +135,7 @@ class Stream:
     ) -> Generator[Chunk, None, None]:
         """One pass whose rows are in random order within windows of so many rows."""
         n_chunks = -(-window_rows // self.chunk_rows) if window_rows else WINDOW_CHUNKS
-        pieces = ahead(self._new_pass(), n_chunks, self._patience)
+        pieces = ahead(self._new_pass(2 * n_chunks + 2), n_chunks, self._patience)
         return ahead(mixed(pieces, n_chunks, seed), patience=self._patience)
 
     def all_chunks(self) -> list[Chunk]:
@@ -153,43 +158,49 @@ class Stream:
         self.bad, self.layout.n_left_out = BadRows(self.skips_bad), 0
         return self.bad
 
-    def _new_pass(self) -> Generator[Chunk, None, None]:
-        return self._chunks(self._begin())
+    def _new_pass(self, n_held: int = 4) -> Generator[Chunk, None, None]:
+        """One pass in this thread; so many chunks are looked at at a time."""
+        return self._chunks(self._begin(), n_held)
 
-    def _chunks(self, bad: BadRows) -> Generator[Chunk, None, None]:
-        n_chunks, pieces = 0, self._pieces(bad)
+    def _chunks(self, bad: BadRows, n_held: int) -> Generator[Chunk, None, None]:
+        n_chunks, pieces = 0, self._pieces(bad, n_held)
         for chunk in pieces if len(self.sources) == 1 else rechunked(pieces, self.chunk_rows):
             n_chunks += 1
             yield chunk
         if n_chunks == 0:
             raise _no_rows(bad, self.sources[0])
 
-    def _pieces(self, bad: BadRows) -> Iterator[Chunk]:
-        if len(self.sources) > 1 and not _is_pipe(self.sources[0]):
-            self.options = settled_by(self.sources[0], self.chunk_rows, self.options)
-        first = None
+    def _pieces(self, bad: BadRows, n_held: int) -> Iterator[Chunk]:
+        """The chunks of each source in turn, which must go together."""
+        if len(self.sources) > 1 and not self.settled and not _is_pipe(self.sources[0]):
+            self.settled = settled_by(self.sources[0], self.chunk_rows, self.options)
+        expected = None
         for source in self.sources:
             with _as_data_errors(source):
-                for chunk in self._of_source(source, bad):
-                    first = first or chunk
-                    _check_alike(first, chunk, name_of(source))
-                    if isinstance(chunk.X, np.ndarray):
-                        yield chunk
-                        continue
-                    self.n_columns = max(self.n_columns, chunk.X.shape[1])
-                    yield Chunk(widened(chunk.X, self.n_columns), chunk.y)
+                for chunk in self._of_source(source, bad, n_held):
+                    expected = expected or _kind_of(chunk)
+                    _check_kind(_kind_of(chunk), expected, name_of(source))
+                    yield self._as_wide_as_known(chunk)
 
-    def _of_source(self, source: Any, bad: BadRows) -> Iterator[Chunk]:
+    def _as_wide_as_known(self, chunk: Chunk) -> Chunk:
+        if isinstance(chunk.X, np.ndarray):
+            return chunk
+        self.n_columns = max(self.n_columns, chunk.X.shape[1])
+        return Chunk(widened(chunk.X, self.n_columns), chunk.y)
+
+    def _of_source(self, source: Any, bad: BadRows, n_held: int) -> Iterator[Chunk]:
         chunks = self._unchanged_chunks(source, bad)
         if not (self.caches and is_path(source) and os.path.isfile(source)):
             return chunks
-        files = files_of(source, self.options)
-        kept = cached_chunks(files, chunks, self.options, bad, self.layout)
+        files, options = files_of(source, self.options), [asdict(self.options), self.settled]
+        kept = cached_chunks(files, chunks, options, bad, self.layout, n_held)
         return rechunked(kept, self.chunk_rows)
 
     def _unchanged_chunks(self, source: Any, bad: BadRows) -> Iterator[Chunk]:
         with _unchanged(source, self.options):
-            yield from chunks_of(source, self.chunk_rows, self.options, bad, self.layout)
+            yield from chunks_of(
+                source, self.chunk_rows, self.options, bad, self.layout, self.settled
+            )
 
 
 def _is_pipe(source: Any) -> bool:
@@ -205,9 +216,7 @@ def _no_rows(bad: BadRows, source: Any) -> DataError:
     return DataError(f"all of its {bad.n_skipped} rows are bad; {first}", name)
 
 
-def _check_alike(first: Chunk, chunk: Chunk, name: str) -> None:
-    """Rows of several files must go together."""
-    found, expected = _kind_of(chunk), _kind_of(first)
+def _check_kind(found: tuple[str, str], expected: tuple[str, str], name: str) -> None:
     for word, other in zip(found, expected, strict=True):
         if word != other:
             raise DataError(f"found {word}, expected {other} as in the file before", name)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
@@ -96,7 +97,7 @@ def _check_streamable(model: Any, stream: RowStream) -> None:
         raise ValueError(f"{model!r} has no partial_fit, which a stream needs: read all rows.")
     for parameter, (value, remedy) in NEED_ALL_ROWS.items():
         found = getattr(model, parameter, None)
-        if isinstance(found, type(value)) and found == value:
+        if isinstance(found, str | bool | np.bool_) and found == value:
             raise ValueError(
                 f"{name}: {parameter}={value!r} needs all rows at once, which a stream has not: "
                 f"{remedy}, or read all rows."
