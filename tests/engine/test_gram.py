@@ -44,7 +44,7 @@ def block(kernel, X, Z, first=0, last=None, at_column=0):
     lengths = squared_lengths(ours)
     out = np.full((len(Z), at_column + len(X)), np.nan, np.float32)
     last = len(X) if last is None else last
-    tiles = chunk_tiles(theirs, X.shape[1])
+    tiles = chunk_tiles(theirs, squared_lengths(theirs), X.shape[1])
     fill_block(kernel, ours, lengths, first, last, tiles, desk_for(ours), out, at_column)
     return out
 
@@ -155,8 +155,9 @@ def test_stored_zeros_add_nothing(stored):
     matrix = sp.csr_array(np.ones((3, 3), np.float32))
     matrix.data[:] = X.ravel()  # zeros are entries
     rows = dense_rows(X, 0.0) if stored == "dense" else csr_rows(matrix, 0.0)
-    ours, tiles = packed(rows, in_place(3)), chunk_tiles(packed(rows, in_place(3)), 3)
+    ours = packed(rows, in_place(3))
     lengths, out = squared_lengths(ours), np.empty((3, 3), np.float32)
+    tiles = chunk_tiles(ours, lengths, 3)
     fill_block(LinearKernel(F(0)), ours, lengths, 0, 3, tiles, desk_for(ours), out, 0)
     assert lengths.tolist() == [5, 0, 9]
     np.testing.assert_array_equal(out, X @ X.T)
@@ -165,7 +166,8 @@ def test_stored_zeros_add_nothing(stored):
 def test_only_columns_of_the_chunk_take_room():
     X = np.zeros((70, 1000), np.float32)
     X[:, [3, 999]] = 1
-    tiles = chunk_tiles(packed(dense_rows(X, 0.0), in_place(70)), 1000)
+    rows = packed(dense_rows(X, 0.0), in_place(70))
+    tiles = chunk_tiles(rows, squared_lengths(rows), 1000)
     assert tiles.values.shape == (2, 2, 64)
     assert np.flatnonzero(tiles.used >= 0).tolist() == [3, 999]
     assert tiles.n_rows == 70

@@ -7,6 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyplane.engine.gram_cache import (
+    add_line,
+    bring_line,
+    has_line,
+    keep_line,
+    touch_line,
+)
 from polyplane.engine.jit import jit
 from polyplane.engine.support_set import (
     ACTIVE,
@@ -19,13 +26,9 @@ from polyplane.engine.support_set import (
     WANTED,
     Visit,
     active_slots,
-    add_line,
     add_update,
-    bring_line,
     empty_set,
-    has_line,
     is_full,
-    keep_line,
     likely_pick,
     new_vector,
     remove_least,
@@ -33,7 +36,6 @@ from polyplane.engine.support_set import (
     slot_of,
     spans_of_set,
     spans_of_visit,
-    touch_line,
     weighted_sum,
     with_places,
     with_room,

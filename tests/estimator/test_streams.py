@@ -10,9 +10,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from polyplane import AMMClassifier, HullerClassifier, LaSVMClassifier, MMClassifier
+from polyplane import (
+    AMMClassifier,
+    HullerClassifier,
+    LaSVMClassifier,
+    MMClassifier,
+    PolyplaneClassifier,
+)
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.reading import stream
+from polyplane.data.reading import read, stream
 from polyplane.data.writing import write
 from polyplane.estimator.streams import RowStream, fit_stream
 from tests.contract.sameness import assert_same_model, assert_same_scores, set_where_there
@@ -145,9 +151,11 @@ def test_progress_is_reported_after_each_chunk(path):
     assert seen == [(0, 25), (0, 50), (0, 60), (1, 85), (1, 110), (1, 120)]
 
 
-def test_there_is_no_bar_for_each_chunk(machine, path, capsys):
-    fit_stream(machine.set_params(verbose=True), stream(path, chunk_rows=13))
-    assert capsys.readouterr().out == ""
+def test_there_is_one_bar_for_all_chunks(machine, path, capsys):
+    fit_stream(machine.set_params(verbose=True, max_iter=2), stream(path, chunk_rows=13))
+    shown = capsys.readouterr().out
+    assert shown.count(type(machine).__name__) == 1
+    assert "pass 2 of 2" in shown
     assert machine.verbose is True
 
 
@@ -157,13 +165,13 @@ def test_there_is_no_bar_for_each_chunk(machine, path, capsys):
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (AMMClassifier(alpha="auto"), "AMMClassifier: alpha='auto' needs all rows at once"),
-        (AMMClassifier(early_stopping=True), "early_stopping=True needs .*set it to False"),
-        (AMMClassifier(class_weight="balanced"), "class_weight='balanced' needs .*give a dict"),
-        (HullerClassifier(class_weight="balanced"), "class_weight='balanced' needs all rows"),
+        (AMMClassifier(alpha="auto"), 'alpha="auto" needs all rows at once'),
+        (AMMClassifier(early_stopping=True), "early_stopping needs .*set it to False"),
+        (AMMClassifier(class_weight="balanced"), 'class_weight="balanced" needs .*give a dict'),
+        (HullerClassifier(class_weight="balanced"), 'class_weight="balanced" needs all rows'),
         (HullerClassifier(kernel="precomputed"), "kernel='precomputed' needs all rows at once"),
         (AMMClassifier(mode="batch"), r"AMMClassifier\(mode='batch'\) has no partial_fit"),
-        (MMClassifier(init="kmeans"), 'init="kmeans" needs fit'),
+        (MMClassifier(init="kmeans"), 'init="kmeans" needs all rows'),
         (AMMClassifier(alpha=-1), "alpha must be"),
     ],
 )
@@ -172,6 +180,29 @@ def test_what_needs_all_rows_is_refused(made, words, path):
         fit_stream(made, stream(path))
     assert str(caught.value).count("\n") == 0
     assert not hasattr(made, "classes_")
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight"])
+def test_fit_on_a_stream_takes_nothing_beside_it(machine, path, name):
+    with pytest.raises(ValueError, match=f": {name} does not go with a stream"):
+        machine.fit(stream(path), **{name: [0, 1]})
+    assert not hasattr(machine, "classes_")
+
+
+def test_fit_hands_a_stream_on(machine, path):
+    machine.set_params(random_state=0)
+    expected = fit_stream(clone(machine), stream(path))
+    X, _ = read(path)
+    np.testing.assert_array_equal(
+        machine.fit(stream(path)).decision_function(X), expected.decision_function(X)
+    )
+
+
+@pytest.mark.compiled
+def test_the_machine_to_try_first_learns_from_a_stream(path):
+    model = PolyplaneClassifier(max_iter=1, random_state=0).fit(stream(path))
+    X, y = read(path)
+    assert model.predict(X).shape == y.shape
 
 
 def test_a_stream_of_one_class_is_refused(machine, tmp_path):

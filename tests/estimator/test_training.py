@@ -239,7 +239,7 @@ def test_automatic_alpha_does_not_depend_on_the_number_of_threads(estimator):
 
 
 def test_automatic_alpha_is_refused_chunk_by_chunk():
-    with pytest.raises(ValueError, match=r'^alpha="auto" needs fit: .*\.$'):
+    with pytest.raises(ValueError, match=r'^alpha="auto" needs all rows .*\.$'):
         PegasosClassifier(alpha="auto").partial_fit(X, Y)
 
 
@@ -257,7 +257,7 @@ def test_an_alpha_given_after_the_search_is_the_one_in_use():
 
 def test_a_search_that_never_was_is_refused_chunk_by_chunk():
     model = PegasosClassifier(random_state=0).fit(X, Y).set_params(alpha="auto")
-    with pytest.raises(ValueError, match=r'^alpha="auto" needs fit: .*\.$'):
+    with pytest.raises(ValueError, match=r'^alpha="auto" needs all rows .*\.$'):
         model.partial_fit(X, Y)
 
 

@@ -384,7 +384,7 @@ def test_prototypes_are_a_better_start_for_mm(init):
 
 def test_mm_with_prototypes_needs_fit():
     X, y = board(50)
-    with pytest.raises(ValueError, match="needs fit"):
+    with pytest.raises(ValueError, match="needs all rows"):
         MMClassifier(init="subset").partial_fit(X, y)
 
 

@@ -192,7 +192,7 @@ class TestAnUnsoundKernel:
 def test_precomputed_values_are_refused_in_a_stream_and_where_not_square(machine):
     X, y = pixels(3, n=20)
     machine.set_params(kernel="precomputed")
-    with pytest.raises(ValueError, match="needs fit"):
+    with pytest.raises(ValueError, match="needs all rows"):
         machine.partial_fit(dot(X, X), y)
     with pytest.raises(ValueError, match="square"):
         machine.fit(dot(X, X)[:, :7], y)

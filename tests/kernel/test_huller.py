@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from polyplane import HullerClassifier
 from polyplane.engine.order import shuffle
 from polyplane.engine.support_set import MISTAKES, REMOVED
 from polyplane.kernel.huller import CROSS, SCALE, SELF
-from tests.exact import only_model, storages
+from tests.exact import only_model
 from tests.kernel.conftest import (
-    FEW_EXAMPLES,
     MANY,
     apart,
     assert_lines_are_true,
@@ -23,7 +20,6 @@ from tests.kernel.conftest import (
     halves,
     in_chunks,
     listed_rows,
-    pixels,
     some_weights,
     vectors_of,
     with_seeds,
@@ -121,50 +117,6 @@ def test_rows_are_passed_by_until_both_classes_are_there():
     assert rows[:3] == [0, 1, 2]
     assert min(rows[3:]) == np.argmax(y)
     assert_equals(model, transcribed(model, X, y, np.arange(len(y))), X)
-
-
-def test_all_storages_give_the_same_bits():
-    X, y = pixels(1, n=40)
-    models = {
-        name: (stored, HullerClassifier(random_state=3, gamma=0.1).fit(stored, y))
-        for name, stored in storages(X).items()
-    }
-    assert set(models) >= {"float32", "float64", "bytes", "csr32"}
-    _, first = models["float64"]
-    for stored, model in models.values():
-        assert_same_bits(first, model, X, stored)
-
-
-@settings(deadline=None, max_examples=FEW_EXAMPLES)
-@given(st.integers(1, MANY), st.booleans())
-def test_partial_fit_over_any_chunks_is_one_unshuffled_pass(size, has_slack):
-    X, y = pixels(2)
-    made = {"C": 2.0 if has_slack else None, "gamma": 0.1, "n_removal": 2, "random_state": 0}
-    whole = HullerClassifier(max_iter=1, shuffle=False, **made).fit(X, y)
-    assert_same_bits(whole, in_chunks(HullerClassifier(**made), X, y, size), X)
-
-
-@pytest.mark.compiled  # Python's own lock lets only one thread walk
-@pytest.mark.parametrize("budget", [None, 10])
-def test_the_number_of_threads_changes_no_bit(small_shares, budget):
-    X, y = pixels(3, n_classes=3)
-    one, two = (
-        HullerClassifier(gamma=0.1, C=4.0, budget=budget, random_state=0, n_jobs=n_jobs).fit(X, y)
-        for n_jobs in (1, 2)
-    )
-    assert_same_bits(one, two, X)
-
-
-@pytest.mark.parametrize("budget", [None, 25])
-def test_the_size_of_the_cache_changes_no_bit(request, budget):
-    X, y = pixels(4)
-    made = {"gamma": 0.5, "C": 4.0, "n_removal": 3, "budget": budget, "random_state": 0}
-    large = HullerClassifier(**made).fit(X, y)
-    request.getfixturevalue("tiny_cache")
-    small = HullerClassifier(**made).fit(X, y)
-    assert only_model(small).held.owner.size == 8 < large.support_.size
-    assert_same_bits(large, small, X)
-    assert_lines_are_true(small)
 
 
 def assert_kept_is_true(model):
@@ -274,3 +226,17 @@ def test_rows_that_come_and_go_within_a_chunk_leave_no_trace():
     assert held.counts[REMOVED] == 41
     whole = HullerClassifier(max_iter=1, shuffle=False, **made).fit(X, y)
     assert_same_bits(whole, model, X)
+
+
+@with_seeds(3)
+def test_sweeps_offer_every_vector_for_removal_in_a_random_order(seed):
+    X, y = halves(seed)
+    model = HullerClassifier(C=4.0, max_iter=1, n_sweeps=3, **PLAIN).fit(X, y)
+    paper = transcribed(model, X, y, np.arange(len(y)))
+    generator = np.random.default_rng(only_model(model).seed)
+    generator.random((len(y), model.n_removal))  # the coins of the pass
+    n_before = paper.removed
+    for _ in range(model.n_sweeps):
+        paper.sweep(generator)
+    assert paper.removed > n_before
+    assert_equals(model, paper, X)

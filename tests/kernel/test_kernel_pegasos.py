@@ -7,15 +7,13 @@ from hypothesis import strategies as st
 
 from polyplane import KernelPegasosClassifier, PegasosClassifier
 from polyplane.engine.support_set import MISTAKES
-from tests.exact import ALPHAS, only_model, problems, storages
+from tests.exact import ALPHAS, only_model, problems
 from tests.kernel.conftest import (
     FEW_EXAMPLES,
-    MANY,
     assert_same_bits,
     coefs_of,
     gram_of,
     halves,
-    in_chunks,
     listed_rows,
     pixels,
     some_weights,
@@ -82,36 +80,6 @@ def test_the_size_of_a_pack_changes_no_bit(budget):
     one = KernelPegasosClassifier(pack=1, **made).fit(X, y)
     for pack in (7, 30, 256):
         assert_same_bits(one, KernelPegasosClassifier(pack=pack, **made).fit(X, y), X)
-
-
-def test_all_storages_give_the_same_bits():
-    X, y = pixels(1, n=40)
-    models = {
-        name: (stored, KernelPegasosClassifier(random_state=3, gamma=0.1).fit(stored, y))
-        for name, stored in storages(X).items()
-    }
-    assert set(models) >= {"float32", "float64", "bytes", "csr32"}
-    _, first = models["float64"]
-    for stored, model in models.values():
-        assert_same_bits(first, model, X, stored)
-
-
-@settings(deadline=None, max_examples=FEW_EXAMPLES)
-@given(st.integers(1, MANY), st.booleans())
-def test_partial_fit_over_any_chunks_is_one_unshuffled_pass(size, average):
-    X, y = pixels(2)
-    made = {"gamma": 0.1, "alpha": 0.01, "average": average}
-    whole = KernelPegasosClassifier(max_iter=1, shuffle=False, **made).fit(X, y)
-    assert_same_bits(whole, in_chunks(KernelPegasosClassifier(**made), X, y, size), X)
-
-
-@pytest.mark.compiled  # Python's own lock lets only one thread walk
-@pytest.mark.parametrize("budget", [None, 10])
-def test_the_number_of_threads_changes_no_bit(small_shares, budget):
-    X, y = pixels(3, n=80, n_classes=3)
-    made = {"gamma": 0.1, "max_iter": 2, "budget": budget, "random_state": 0}
-    one, two = (KernelPegasosClassifier(n_jobs=n, **made).fit(X, y) for n in (1, 2))
-    assert_same_bits(one, two, X)
 
 
 def test_it_keeps_no_kernel_values_and_needs_none():

@@ -2,23 +2,17 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from polyplane import KernelPerceptronClassifier
 from polyplane.engine.support_set import INSERTED, MISTAKES, REMOVED
-from tests.exact import only_model, storages
+from tests.exact import only_model
 from tests.kernel.conftest import (
-    FEW_EXAMPLES,
-    MANY,
     apart,
-    assert_same_bits,
     coefs_of,
     gram_of,
     halves,
     in_chunks,
     listed_rows,
-    pixels,
     some_weights,
     with_seeds,
 )
@@ -79,34 +73,3 @@ def test_every_mistake_adds_its_row_and_nothing_else_does():
     counts = only_model(model).held.counts
     assert counts[MISTAKES] == np.abs(model.dual_coef_).sum()  # no row was wrong both ways
     assert counts[INSERTED] == model.support_.size
-
-
-def test_all_storages_give_the_same_bits():
-    X, y = pixels(1, n=40)
-    made = {"random_state": 3, "gamma": 0.1, "max_iter": 3}
-    models = {
-        name: (stored, KernelPerceptronClassifier(**made).fit(stored, y))
-        for name, stored in storages(X).items()
-    }
-    assert set(models) >= {"float32", "float64", "bytes", "csr32"}
-    _, first = models["float64"]
-    for stored, model in models.values():
-        assert_same_bits(first, model, X, stored)
-
-
-@settings(deadline=None, max_examples=FEW_EXAMPLES)
-@given(st.integers(1, MANY), st.booleans())
-def test_partial_fit_over_any_chunks_is_one_unshuffled_pass(size, average):
-    X, y = pixels(2)
-    made = {"gamma": 0.1, "average": average}
-    whole = KernelPerceptronClassifier(max_iter=1, shuffle=False, **made).fit(X, y)
-    assert_same_bits(whole, in_chunks(KernelPerceptronClassifier(**made), X, y, size), X)
-
-
-@pytest.mark.compiled  # Python's own lock lets only one thread walk
-@pytest.mark.parametrize("budget", [None, 10])
-def test_the_number_of_threads_changes_no_bit(small_shares, budget):
-    X, y = pixels(3, n=80, n_classes=3)
-    made = {"gamma": 0.1, "max_iter": 3, "budget": budget, "random_state": 0}
-    one, two = (KernelPerceptronClassifier(n_jobs=n, **made).fit(X, y) for n in (1, 2))
-    assert_same_bits(one, two, X)

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from polyplane import LaSVMClassifier
 from polyplane.engine.support_set import REMOVED
-from tests.exact import only_model, storages
+from tests.exact import only_model
 from tests.kernel.conftest import (
-    FEW_EXAMPLES,
     MANY,
     assert_lines_are_true,
     assert_same_bits,
@@ -19,7 +16,6 @@ from tests.kernel.conftest import (
     halves,
     in_chunks,
     listed_rows,
-    pixels,
     some_weights,
     vectors_of,
     with_seeds,
@@ -89,52 +85,6 @@ def test_rows_are_passed_by_until_both_classes_are_there():
     rows = listed_rows(model)
     assert rows[:2] == [0, np.argmax(y)]
     assert_equals(model, transcribed(model, X, y, 1), X)
-
-
-def test_all_storages_give_the_same_bits():
-    X, y = pixels(1, n=40)
-    models = {
-        name: (stored, LaSVMClassifier(random_state=3, gamma=0.1).fit(stored, y))
-        for name, stored in storages(X).items()
-    }
-    assert set(models) >= {"float32", "float64", "bytes", "csr32"}
-    _, first = models["float64"]
-    for stored, model in models.values():
-        assert_same_bits(first, model, X, stored)
-
-
-@settings(deadline=None, max_examples=FEW_EXAMPLES)
-@given(st.integers(1, MANY), st.sampled_from([0.1, 10.0]))
-def test_partial_fit_over_any_chunks_and_finish_is_one_unshuffled_fit(size, C):
-    X, y = pixels(2)
-    made = {"C": C, "gamma": 0.1, "n_reprocess": 2}
-    whole = LaSVMClassifier(shuffle=False, **made).fit(X, y)
-    assert_same_bits(whole, in_chunks(LaSVMClassifier(**made), X, y, size).finish(), X)
-    whole = LaSVMClassifier(shuffle=False, finishes=False, **made).fit(X, y)
-    assert_same_bits(whole, in_chunks(LaSVMClassifier(**made), X, y, size), X)
-
-
-@pytest.mark.compiled  # Python's own lock lets only one thread walk
-@pytest.mark.parametrize("budget", [None, 10])
-def test_the_number_of_threads_changes_no_bit(small_shares, budget):
-    X, y = pixels(3, n_classes=3)
-    one, two = (
-        LaSVMClassifier(gamma=0.1, budget=budget, random_state=0, n_jobs=n_jobs).fit(X, y)
-        for n_jobs in (1, 2)
-    )
-    assert_same_bits(one, two, X)
-
-
-@pytest.mark.parametrize("budget", [None, 25])
-def test_the_size_of_the_cache_changes_no_bit(request, budget):
-    X, y = pixels(4)
-    made = {"gamma": 0.5, "C": 10.0, "n_reprocess": 2, "budget": budget, "random_state": 0}
-    large = LaSVMClassifier(**made).fit(X, y)
-    request.getfixturevalue("tiny_cache")
-    small = LaSVMClassifier(**made).fit(X, y)
-    assert only_model(small).held.owner.size == 8 < large.support_.size
-    assert_same_bits(large, small, X)
-    assert_lines_are_true(small)
 
 
 def assert_kept_is_true(model, y, C):

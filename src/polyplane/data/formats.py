@@ -93,8 +93,8 @@ class ReadOptions:
             if is_given and option.name != "format" and option.name not in OPTIONS[kind]:
                 homes = ", ".join(form for form in FORMATS if option.name in OPTIONS[form])
                 raise ValueError(
-                    f"{name} is read as {kind}, which has no option {option.name!r} ({homes} "
-                    "have): leave it out, or state format=."
+                    f"{name} is read as {kind}, which has no option {option.name!r}, one "
+                    f"of {homes}: leave it out, or state format=."
                 )
 
 

@@ -146,15 +146,12 @@ def _sum_squares(rows: Any, page: Any, out: Any) -> None:
     for i in range(0, out.size - LANES + 1, LANES):
         longest = 0
         for r in range(LANES):
-            a, n = rows.starts[i + r], rows.starts[i + r + 1] - rows.starts[i + r]
-            for k in range(longest, n):
-                for lane in range(LANES):
-                    page[k, lane] = 0
-            longest = max(longest, n)
-            for k in range(n):
+            longest = max(longest, rows.starts[i + r + 1] - rows.starts[i + r])
+        page[:longest] = 0
+        for r in range(LANES):
+            a = rows.starts[i + r]
+            for k in range(rows.starts[i + r + 1] - a):
                 page[k, r] = rows.values[a + k]
-            for k in range(n, longest):
-                page[k, r] = 0
         total = splat(np.float32(0))
         for k in range(longest):
             tile = load(entries, k * LANES)
@@ -196,17 +193,17 @@ def _turn(rows: Any, used: Any, values: Any) -> None:
             values[group, used[rows.columns[j]], lane] = rows.values[j]
 
 
-def chunk_tiles(rows: CsrRows, n_columns: int) -> ChunkTiles:
-    """Packed rows of a chunk, by feature."""
+def chunk_tiles(rows: CsrRows, lengths: Any, n_columns: int) -> ChunkTiles:
+    """Packed rows of a chunk, of squared lengths `lengths`, by feature."""
     n_rows = len(rows.starts) - 1
     used = np.full(n_columns, -1, np.int32)
     n_used = _list_columns(rows, used)
     n_groups = -(-n_rows // GROUP)
     values = aligned_zeros(n_groups * n_used, GROUP).reshape(n_groups, n_used, GROUP)
     _turn(rows, used, values)
-    lengths = np.zeros(len(values) * GROUP, np.float32)
-    lengths[:n_rows] = squared_lengths(rows)
-    return ChunkTiles(values, lengths, used, n_rows)
+    of_lanes = np.zeros(n_groups * GROUP, np.float32)
+    of_lanes[:n_rows] = lengths
+    return ChunkTiles(values, of_lanes, used, n_rows)
 
 
 @inlined

@@ -5,11 +5,7 @@ what the machine keeps up to date for it (`scores`) are arrays by slot; its kern
 row at hand stand at `place` in that row's line of the block (`gram.py`), because problems trained
 side by side share blocks. `active` lists the slots in use, for picking one at random. Freed slots
 are used again, so that nothing ever moves; an empty slot has coefficient 0 and bounds [0, 0].
-
-`gram` is the cache: lines of kernel values among the vectors themselves, as many as there is
-memory for, the least recently used making room. A machine that needs a line that is not there
-says so in `counts[WANTED]` and returns; what it is given is what the block would have held, to
-the last bit, so that the size of the cache changes no result.
+What is kept of kernel values among the vectors themselves is in `gram_cache.py`.
 """
 
 from typing import Any, NamedTuple
@@ -21,6 +17,7 @@ from polyplane.engine.tiles import at, put, span
 
 __all__ = [
     "ACTIVE",
+    "CLOCK",
     "INSERTED",
     "MISTAKES",
     "NOT_THERE",
@@ -33,14 +30,11 @@ __all__ = [
     "SupportSet",
     "Visit",
     "active_slots",
-    "add_line",
     "add_update",
-    "bring_line",
     "count",
     "empty_set",
-    "has_line",
+    "gathered_sum",
     "is_full",
-    "keep_line",
     "likely_pick",
     "new_vector",
     "picked",
@@ -49,7 +43,6 @@ __all__ = [
     "slot_of",
     "spans_of_set",
     "spans_of_visit",
-    "touch_line",
     "weighted_sum",
     "with_places",
     "with_room",
@@ -256,22 +249,27 @@ def likely_pick(coin: Any, n: Any) -> Any:
 
 
 @inlined
-def weighted_sum(held: Any, kind: Any, visit: Any, j: Any) -> Any:
-    """Sum of coefficients of a kind times kernel values with row j of the chunk."""
-    values, o = visit.values, j * visit.stride
-    n, c = at(held.counts, SLOTS), kind * held.room
+def gathered_sum(coef: Any, c: Any, place: Any, p: Any, n: Any, values: Any, o: Any) -> Any:
+    """Sum of coef[c + i] values[o + place[p + i]] for i < n, always in the same order."""
     s0 = s1 = s2 = s3 = 0.0
     i = 0
     while i + 4 <= n:
-        s0 += at(held.coef, c + i) * at(values, o + at(held.place, i))
-        s1 += at(held.coef, c + i + 1) * at(values, o + at(held.place, i + 1))
-        s2 += at(held.coef, c + i + 2) * at(values, o + at(held.place, i + 2))
-        s3 += at(held.coef, c + i + 3) * at(values, o + at(held.place, i + 3))
+        s0 += at(coef, c + i) * at(values, o + at(place, p + i))
+        s1 += at(coef, c + i + 1) * at(values, o + at(place, p + i + 1))
+        s2 += at(coef, c + i + 2) * at(values, o + at(place, p + i + 2))
+        s3 += at(coef, c + i + 3) * at(values, o + at(place, p + i + 3))
         i += 4
     while i < n:
-        s0 += at(held.coef, c + i) * at(values, o + at(held.place, i))
+        s0 += at(coef, c + i) * at(values, o + at(place, p + i))
         i += 1
     return (s0 + s1) + (s2 + s3)
+
+
+@inlined
+def weighted_sum(held: Any, kind: Any, visit: Any, j: Any) -> Any:
+    """Sum of coefficients of a kind times kernel values with row j of the chunk."""
+    n, line = at(held.counts, SLOTS), j * visit.stride
+    return gathered_sum(held.coef, kind * held.room, held.place, 0, n, visit.values, line)
 
 
 @inlined
@@ -316,69 +314,10 @@ def remove_vector(held: Any, slot: Any, n_coefs: Any) -> Any:
     put(held.high, slot, 0.0)
     put(held.free, at(held.counts, FREE), np.int32(slot))
     count(held, FREE, 1)
-    if at(held.line, slot) != NOT_THERE:
+    if at(held.line, slot) != NOT_THERE:  # its kernel values are of use to nobody
         put(held.owner, at(held.line, slot), np.int32(NOT_THERE))
         put(held.used, at(held.line, slot), -1)
         put(held.line, slot, np.int32(NOT_THERE))
-
-
-@inlined
-def has_line(held: Any, slot: Any, part: Any) -> Any:
-    """Whether the vector's line is in the cache; if it is not, the caller is to bring it.
-
-    `part` is where the step is then to be taken up again.
-    """
-    if at(held.line, slot) != NOT_THERE:
-        return True
-    put(held.counts, WANTED, np.int64(slot))
-    put(held.counts, PART, part)
-    return False
-
-
-@inlined
-def touch_line(held: Any, slot: Any) -> Any:
-    """Where the vector's line starts in `gram`; it is in use now."""
-    count(held, CLOCK, 1)
-    line = at(held.line, slot)
-    put(held.used, line, at(held.counts, CLOCK))
-    return line * held.room
-
-
-@inlined
-def free_line(held: Any, slot: Any) -> Any:
-    """Give the vector the line that was not used for longest; return where it starts."""
-    oldest = 0
-    for line in range(held.n_lines):
-        if at(held.used, line) < at(held.used, oldest):
-            oldest = line
-    if at(held.owner, oldest) != NOT_THERE:
-        put(held.line, at(held.owner, oldest), np.int32(NOT_THERE))
-    put(held.owner, oldest, np.int32(slot))
-    put(held.line, slot, np.int32(oldest))
-    return touch_line(held, slot)
-
-
-@inlined
-def keep_line(held: Any, slot: Any, visit: Any, j: Any) -> Any:
-    """The kernel values of row j, now a vector, enter the cache; return where they start."""
-    values, o = visit.values, j * visit.stride
-    start = free_line(held, slot)
-    for i in range(at(held.counts, SLOTS)):
-        put(held.gram, start + i, at(values, o + at(held.place, i)))
-    for line in range(held.n_lines):
-        owner = at(held.owner, line)
-        if owner != NOT_THERE:
-            put(held.gram, line * held.room + slot, at(values, o + at(held.place, owner)))
-    put(held.gram, start + slot, np.float32(at(held.own, slot)))
-    return start
-
-
-@inlined
-def add_line(held: Any, kind: Any, factor: Any, start: Any) -> Any:
-    """scores[kind] += factor * line."""
-    o = kind * held.room
-    for i in range(at(held.counts, SLOTS)):
-        put(held.scores, o + i, at(held.scores, o + i) + factor * at(held.gram, start + i))
 
 
 @inlined
@@ -401,13 +340,3 @@ def remove_least(held: Any) -> Any:
         if size < least or (size == least and at(held.row, s) < at(held.row, slot)):
             slot, least = s, size
     remove_vector(held, slot, 2)
-
-
-@jit
-def bring_line(held: SupportSet, slot: Any, values: Any) -> None:
-    """Put a line into the cache: kernel values by slot."""
-    spans = spans_of_set(held)
-    start = free_line(spans, slot)
-    for i in range(at(spans.counts, SLOTS)):
-        put(spans.gram, start + i, values[i])
-    put(spans.gram, start + slot, np.float32(at(spans.own, slot)))

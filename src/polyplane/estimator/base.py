@@ -19,7 +19,7 @@ from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.estimator.parameters import check_parameters, with_parameters
 from polyplane.estimator.predictor import Predictor
 from polyplane.estimator.progress import Report, progress
-from polyplane.estimator.streams import RowStream, fit_stream
+from polyplane.estimator.streams import RowStream, check_alone, fit_stream
 from polyplane.estimator.training import (
     NO_CHOICE,
     Model,
@@ -31,6 +31,7 @@ from polyplane.estimator.training import (
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
+    check_weights_are_known,
     codes_of,
     read_matrix_and_labels,
     read_training,
@@ -119,7 +120,8 @@ class HyperplaneClassifier(Predictor):
 
         X may be a `polyplane.stream`, which has the labels in it; then y is left out.
         """
-        if isinstance(X, RowStream) and y is None:
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
             return fit_stream(self, X)
         with all_or_nothing(self):
             check_parameters(self)
@@ -128,7 +130,7 @@ class HyperplaneClassifier(Predictor):
             if labels.size < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
-                    f"class, {labels[0]!r}."
+                    f"class, {labels.tolist()[0]!r}."
                 )
             validation = self._read_validation(X_val, y_val, labels)
             seed = self._draw_seed()
@@ -154,12 +156,8 @@ class HyperplaneClassifier(Predictor):
             goes_on = hasattr(self, "_training")
             if not goes_on:
                 self._found = {}
+            check_weights_are_known(self)
             self._check_streamable()
-            if self.class_weight == "balanced":
-                raise ValueError(
-                    'class_weight="balanced" needs all rows at once, so partial_fit cannot use '
-                    "it: give a dict of weights."
-                )
             data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
             if not goes_on:
                 self._training = self._new_training(self._draw_seed())
@@ -190,7 +188,7 @@ class HyperplaneClassifier(Predictor):
 
     def _check_streamable(self) -> None:
         if self.alpha == "auto" and "alpha" not in self._found:
-            raise ValueError('alpha="auto" needs fit: give partial_fit a number for alpha.')
+            raise ValueError('alpha="auto" needs all rows at once, not a stream: give a number.')
 
     def _title(self) -> str:
         return type(self).__name__

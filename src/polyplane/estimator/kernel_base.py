@@ -10,16 +10,15 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.gram import LinearKernel, PolynomialKernel, RbfKernel, SigmoidKernel
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array
-from polyplane.engine.rows import DenseRows, count_rows, matrix_of, packed
-from polyplane.engine.support_set import OF_SIDE, SupportSet, Visit, empty_set
-from polyplane.estimator.kernel_settings import KernelSettings
+from polyplane.engine.rows import DenseRows, packed
+from polyplane.engine.support_set import SupportSet, Visit, empty_set
+from polyplane.estimator.kernel_predictor import KernelPredictor
 from polyplane.estimator.kernel_training import (
     KernelModel,
     KernelTraining,
@@ -33,18 +32,16 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.progress import Report, progress
-from polyplane.estimator.streams import RowStream, fit_stream
+from polyplane.estimator.streams import RowStream, check_alone, fit_stream
 from polyplane.estimator.validation import (
     TrainingData,
-    all_or_nothing,
-    read_matrix,
+    check_weights_are_known,
     read_training,
     weighty,
 )
-from polyplane.model.kernel_record import KernelRecord
-from polyplane.model.kernels import AnyKernel, FormulaKernel, FunctionKernel, GivenKernel
+from polyplane.model.kernels import FormulaKernel, FunctionKernel, GivenKernel, Kernel
 
-__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier", "one_sided"]
+__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier"]
 
 ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
 LEAST_VARIANCE = 1e-30  # squares of less than float32's least number are 0
@@ -52,18 +49,8 @@ NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
 
-class Trained:
-    """What the first fit leaves."""
-
-    _training: KernelTraining
-    classes_: Array
-    n_features_in_: int
-    n_iter_: int
-    gamma_: float
-
-
 @with_parameters
-class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelClassifier(KernelPredictor):
     """Classifier whose problems are sums of kernels around support vectors."""
 
     # ---- what a machine adds -------------------------------------------------------------
@@ -90,12 +77,12 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
         """Slots whose lines of the cache the next steps are likely to want."""
         return NO_SLOTS
 
-    def _expand(self, model: KernelModel) -> tuple[Array, float]:
-        """Coefficients by slot, and the intercept."""
-        raise NotImplementedError
-
     def _finish(self, training: KernelTraining, model: KernelModel) -> None:
         """What a fit does with a model in the end."""
+
+    def _finishes(self) -> bool:
+        """Whether it does."""
+        return True
 
     def _has_settled(self, model: KernelModel) -> bool:
         """Asked after each pass: whether another one would change nothing."""
@@ -120,16 +107,16 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
 
         X may be a `polyplane.stream`, which has the labels in it; then y is left out.
         """
-        if isinstance(X, RowStream) and y is None:
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight)
             return fit_stream(self, X)
         goes_on = self.warm_start and hasattr(self, "_training")
         with self._recovering(goes_on):
-            with all_or_nothing(self):
-                check_parameters(self)
-                data, labels = self._read_training(X, y, None, sample_weight, goes_on)
-                self._check_whole(data, labels)
-                self._meet(data, labels, goes_on)
-                self.n_iter_ = 0
+            check_parameters(self)
+            data, labels = self._read_training(X, y, None, sample_weight, goes_on)
+            self._check_whole(data, labels)
+            self._meet(data, labels, goes_on)
+            self.n_iter_ = 0
             self._train(self._training, data)
         return self
 
@@ -138,7 +125,7 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
         if labels.size < 2:
             raise ValueError(
                 f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
-                f"class, {labels[0]!r}."
+                f"class, {labels.tolist()[0]!r}."
             )
         if self.kernel == "precomputed" and data.labels.size != self.n_features_in_:
             raise ValueError(
@@ -152,8 +139,6 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
         members = weighty(in_place(n_rows), data.weights)
         first_number = 0 if self.kernel == "precomputed" else training.n_seen  # or: the same rows
         training.n_seen = first_number + n_rows
-        for model in training.models:
-            model.is_over = False
         with self._progress(self.max_iter * members.size) as report:
             while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
                 order = members.copy()
@@ -163,58 +148,54 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
                 self.n_iter_ += 1
                 for model in training.models:
                     model.is_over = self._has_settled(model)
-            for model in training.models:
-                self._finish(training, model)
+            if self._finishes():
+                for model in training.models:
+                    self._finish(training, model)
         training.forget_results()
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
         goes_on = hasattr(self, "_training")
         with self._recovering(goes_on):
-            with all_or_nothing(self):
-                check_parameters(self)
-                self._check_streamable()
-                data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
-                self._meet(data, labels, goes_on)
-                if not goes_on:
-                    self.n_iter_ = 1
+            check_parameters(self)
+            self._check_streamable()
+            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+            self._meet(data, labels, goes_on)
+            if not goes_on:
+                self.n_iter_ = 1
             training = self._training
             members = weighty(in_place(data.labels.size), data.weights)
             first_number = training.n_seen
             training.n_seen += data.labels.size
-            for model in training.models:
-                model.is_over = False
             with self._progress(members.size) as report:
                 self._pass(training, data, members, first_number, report)
         return self
 
     @contextlib.contextmanager
     def _recovering(self, goes_on: bool) -> Iterator[None]:
-        """An error, of a kernel for example, leaves the estimator as it was.
+        """What goes wrong before a chunk is learned, or in a new fit, leaves all as it was.
 
-        Ctrl-C leaves what has been learned; so does an error after some chunks of a training that
-        goes on, since its support vectors are already among the old ones.
+        Ctrl-C leaves what has been learned; so does an error in a training that goes on, since its
+        new support vectors are already among the old ones.
         """
         state: Any = vars(self)
         before = dict(state)
         try:
             yield
-        except Exception:
-            if not (goes_on and self._training.n_learned > 0):
+        except BaseException as error:
+            training = state.get("_training")
+            has_learned = training is not before.get("_training") and training.n_learned > 0
+            if not has_learned or (isinstance(error, Exception) and not goes_on):
                 state.clear()
                 state.update(before)
             raise
 
     def _check_streamable(self) -> None:
+        check_weights_are_known(self)
         if self.kernel == "precomputed":
             raise ValueError(
-                "kernel='precomputed' needs fit: rows of a stream have no kernel values with "
-                "those yet to come. Give a function as the kernel instead."
-            )
-        if self.class_weight == "balanced":
-            raise ValueError(
-                'class_weight="balanced" needs all rows at once, so partial_fit cannot use '
-                "it: give a dict of weights."
+                "kernel='precomputed' needs all rows at once, not a stream: rows yet to come have "
+                "no kernel values. Give a function as the kernel instead."
             )
 
     def _pass(
@@ -261,7 +242,7 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
             if problem not in known:
                 training.models.append(KernelModel(problem, self._new_set(), training.seed))
         for model in training.models:
-            model.rule = self._rule()
+            model.rule, model.is_over = self._rule(), False
         self.classes_ = training.classes
 
     def _gamma(self, data: TrainingData) -> float:
@@ -285,14 +266,16 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
                 "float32. Scale the columns first, for example with "
                 "sklearn.preprocessing.StandardScaler."
             )
-        return 1.0 / (n_columns * variance) if variance > 0 else 1.0
+        return float(1.0 / (n_columns * variance)) if variance > 0 else 1.0
 
-    def _kernel(self, is_dense: bool) -> AnyKernel:
+    def _kernel(self, is_dense: bool) -> Kernel:
         offset, n_columns = self._offset(), self.n_features_in_
         if callable(self.kernel):
-            return FunctionKernel(self.kernel, offset, n_columns, is_dense)
+            return FunctionKernel(
+                function=self.kernel, offset=offset, n_columns=n_columns, is_dense=is_dense
+            )
         if self.kernel == "precomputed":
-            return GivenKernel(offset, n_columns)
+            return GivenKernel(offset=offset, n_columns=n_columns)
         gamma, coef0, constant = (np.float32(x) for x in (self.gamma_, self.coef0, offset))
         formulas = {
             "rbf": RbfKernel(gamma, constant),
@@ -300,100 +283,7 @@ class KernelClassifier(KernelSettings, Trained, ClassifierMixin, BaseEstimator):
             "poly": PolynomialKernel(gamma, coef0, self.degree, constant),
             "sigmoid": SigmoidKernel(gamma, coef0, constant),
         }
-        return FormulaKernel(formulas[self.kernel], n_columns)
-
-    # ---- prediction ----------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_training")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
-    def _record(self) -> KernelRecord:
-        check_is_fitted(self)
-        return self._training.record(self._expand, self.combine)
-
-    def _class_scores(self, X: Any) -> Array:
-        record = self._record()
-        rows = read_matrix(self, X, False, 0.0)
-        order = in_place(count_rows(rows))
-        return record.class_scores(rows, order, effective_n_jobs(self.n_jobs))
-
-    def predict(self, X: Any) -> Array:
-        """Label of the class that scores highest on each row."""
-        winners = self._class_scores(X).argmax(axis=1)
-        labels: Array = self._training.classes[winners]
-        return labels
-
-    def decision_function(self, X: Any) -> Array:
-        """Score of each class, or with two classes the second one's lead over the first."""
-        scores = self._class_scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    # ---- fitted attributes ---------------------------------------------------------------
-
-    @property
-    def support_(self) -> Array:
-        """Numbers of the rows that are support vectors: rows of X, or of the stream so far."""
-        return self._record().support.numbers
-
-    @property
-    def support_vectors_(self) -> Any:
-        """The support vectors, as X was handed in: an array, or a CSR matrix."""
-        record = self._record()
-        matrix = matrix_of(record.support.entries, self.n_features_in_)
-        return matrix.toarray() if self._training.is_dense else matrix
-
-    @property
-    def n_support_(self) -> Array:
-        """How many support vectors each of `classes_` has."""
-        ranks = self._training.ranks[self._record().support.labels]
-        return np.bincount(ranks, minlength=self._training.classes.size)
-
-    @property
-    def problems_(self) -> list[tuple[Any, Any]]:
-        """The labels of both sides of each problem, None being the rest; f > 0 is the second."""
-        training, order = self._training, self._problem_order()
-        problems = self._record().decomposition.problems()
-        labels = [*training.labels.tolist(), None]  # the last is that of REST, -1
-        pairs = [tuple(labels[side] for side in problem.classes) for problem in problems]
-        return [pairs[k] for k in order]
-
-    def _problem_order(self) -> Array:
-        """One-vs-rest in the order of `classes_`; pairs as they are."""
-        decomposition = self._record().decomposition
-        problems = decomposition.problems()
-        if decomposition.kind == "ovo" or decomposition.is_joint:
-            return np.arange(len(problems))
-        return np.argsort([decomposition.ranks[problem.classes[1]] for problem in problems])
-
-    @property
-    def dual_coef_(self) -> Array:
-        """Problems by support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
-        return self._record().dual_coefs()[self._problem_order()]
-
-    @property
-    def intercept_(self) -> Array:
-        """The constant of each problem."""
-        return self._record().intercepts[self._problem_order()]
-
-    @property
-    def n_steps_(self) -> int:
-        """Rows visited since training began, by all problems together."""
-        check_is_fitted(self)
-        return sum(model.n_steps for model in self._training.models)
-
-
-def one_sided(model: KernelModel) -> float | None:
-    """The score of a problem that has met only one side, or none; None once it has met both."""
-    n_first, n_second = model.held.counts[OF_SIDE : OF_SIDE + 2]
-    if n_first > 0 and n_second > 0:
-        return None
-    return float(n_second > 0) - float(n_first > 0)
+        return FormulaKernel(formula=formulas[self.kernel], n_columns=n_columns)
 
 
 @with_parameters
@@ -405,6 +295,14 @@ class CachedKernelClassifier(KernelClassifier):
         allowed=at_least(1),
         meaning="Megabytes for kernel values among support vectors; less is only slower.",
     )
+
+    def finish(self) -> Self:
+        """What `fit` does in the end, for a stream that pauses."""
+        check_is_fitted(self)
+        self._training.forget_results()
+        for model in self._training.models:
+            self._finish(self._training, model)
+        return self
 
     def _cache_bytes(self) -> int:
         return int(self.cache_mb) << 20

@@ -1,4 +1,4 @@
-"""The parameters that all kernel machines share."""
+"""The parameters that all kernel machines share beside those of every machine."""
 
 from typing import Any
 
@@ -7,13 +7,12 @@ from polyplane.estimator.parameters import (
     at_least,
     closed,
     either,
-    is_flag,
-    is_whole,
     one_of,
     parameter,
     positive,
     with_parameters,
 )
+from polyplane.estimator.settings import A_NUMBER_OF_THREADS, CommonSettings
 
 __all__ = ["KernelSettings"]
 
@@ -21,7 +20,7 @@ KERNELS = ("rbf", "linear", "poly", "sigmoid", "precomputed")
 
 
 @with_parameters
-class KernelSettings:
+class KernelSettings(CommonSettings):
     """What one can set on every kernel machine."""
 
     kernel: Any = parameter(
@@ -56,14 +55,6 @@ class KernelSettings:
             "each pair ('ovo'). All problems share one block of kernel values."
         ),
     )
-    combine: str = parameter(
-        default="vote",
-        allowed=one_of("vote", "margin"),
-        meaning=(
-            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
-            "by their margins, cut to [-1, 1] and added."
-        ),
-    )
     budget: int | None = parameter(
         default=None,
         allowed=either(at_least(2), one_of(None)),
@@ -72,39 +63,8 @@ class KernelSettings:
             "least, by the machine's own measure, is removed."
         ),
     )
-    shuffle: bool = parameter(
-        default=True,
-        allowed=is_flag(),
-        meaning="Visit rows in a new random order in each pass.",
-    )
-    class_weight: Any = parameter(
-        default=None,
-        allowed=Range(
-            lambda v: v is None or isinstance(v, dict) or (isinstance(v, str) and v == "balanced"),
-            "None, 'balanced' or a dict from label to weight",
-        ),
-        meaning="Factor on each class's loss; 'balanced' is inverse to the number of its rows.",
-    )
-    warm_start: bool = parameter(
-        default=False,
-        allowed=is_flag(),
-        meaning="Let `fit` go on from the model at hand instead of starting anew.",
-    )
     n_jobs: Any = parameter(
         default=None,
-        allowed=Range(
-            lambda v: v is None or (is_whole(v) and v != 0),
-            "None or a whole number other than 0",
-        ),
+        allowed=A_NUMBER_OF_THREADS,
         meaning="Threads for kernel values and for problems side by side; -1 uses all cores.",
-    )
-    random_state: Any = parameter(
-        default=None,
-        allowed=Range(lambda v: True, "None, a whole number or a RandomState"),
-        meaning="Seed.",
-    )
-    verbose: bool | int = parameter(
-        default=False,
-        allowed=either(is_flag(), at_least(0)),
-        meaning="Show a progress bar.",
     )

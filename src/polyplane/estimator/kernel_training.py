@@ -9,12 +9,12 @@ chunks are cut changes nothing, not one bit.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from polyplane.engine.gram import padded
+from polyplane.engine.gram_cache import bring_line
 from polyplane.engine.planes import Array
 from polyplane.engine.rows import CsrRows
 from polyplane.engine.support_set import (
@@ -25,17 +25,17 @@ from polyplane.engine.support_set import (
     SupportSet,
     Visit,
     active_slots,
-    bring_line,
     with_places,
     with_room,
 )
 from polyplane.engine.targets import LEFT_OUT
+from polyplane.estimator.classes_met import ClassesMet
 from polyplane.estimator.progress import Report
 from polyplane.estimator.training import for_each
 from polyplane.estimator.validation import TrainingData
-from polyplane.model.decomposition import Decomposition, Problem
+from polyplane.model.decomposition import Problem
 from polyplane.model.kernel_record import Expansion, KernelRecord
-from polyplane.model.kernels import AnyKernel, KernelRows, kernel_block, no_rows, rows_at_hand
+from polyplane.model.kernels import Kernel, KernelRows, kernel_block, no_rows, rows_at_hand
 
 __all__ = [
     "KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk", "make_room",
@@ -111,19 +111,12 @@ class KernelModel:
     def __post_init__(self) -> None:
         self.generator = np.random.default_rng(self.seed)
 
-    def codes(self, n_classes: int) -> Array:
-        """What the problem calls each class."""
-        return self.problem.codes(n_classes)
-
 
 @dataclass
-class KernelTraining:
+class KernelTraining(ClassesMet):
     """What `fit` and `partial_fit` leave behind and take up again."""
 
-    kind: str  # of its decomposition
-    seed: int
-    labels: Array  # of all classes met, in the order in which they were met
-    kernel: AnyKernel
+    kernel: Kernel
     cache_bytes: int
     is_dense: bool  # how users hold their rows
     models: list[KernelModel] = field(default_factory=list)
@@ -145,25 +138,6 @@ class KernelTraining:
     def support(self) -> KernelRows:
         """The support rows of all problems."""
         return self.pool.rows
-
-    @cached_property
-    def classes(self) -> Array:
-        """The labels, sorted."""
-        return np.sort(self.labels)
-
-    @cached_property
-    def ranks(self) -> Array:
-        """Place of each label among the sorted ones."""
-        return np.searchsorted(self.classes, self.labels).astype(np.int32)
-
-    def decomposition(self, combine: str) -> Decomposition:
-        """How the problems make one classifier."""
-        return Decomposition(self.kind, combine, self.ranks)
-
-    def forget_results(self) -> None:
-        """Called whenever training goes on: what was derived is no longer true."""
-        for derived in ("classes", "ranks", "_record"):
-            self.__dict__.pop(derived, None)
 
     def live(self) -> Array:
         """Places of support rows that a problem needs, in increasing order."""
@@ -272,7 +246,7 @@ def learn_chunk(
 
     def learn(k: int, _: Report) -> None:
         model = training.models[k]
-        side = model.codes(training.labels.size)[labels]
+        side = model.problem.codes(training.labels.size)[labels]
         order = np.flatnonzero(side != LEFT_OUT)
         if model.is_over or order.size == 0:
             return

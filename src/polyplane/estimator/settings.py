@@ -1,4 +1,4 @@
-"""The parameters that all hyperplane machines share."""
+"""The parameters that all machines share, and those that all hyperplane machines do."""
 
 from typing import Any
 
@@ -15,11 +15,57 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 
-__all__ = ["Settings"]
+__all__ = ["A_NUMBER_OF_THREADS", "CommonSettings", "Settings"]
+
+A_NUMBER_OF_THREADS = Range(
+    lambda v: v is None or (is_whole(v) and v != 0), "None or a whole number other than 0"
+)
 
 
 @with_parameters
-class Settings:
+class CommonSettings:
+    """What one can set on every machine."""
+
+    combine: str = parameter(
+        default="vote",
+        allowed=one_of("vote", "margin"),
+        meaning=(
+            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
+            "by their margins, cut to [-1, 1] and added."
+        ),
+    )
+    shuffle: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Visit rows in a new random order in each pass.",
+    )
+    class_weight: Any = parameter(
+        default=None,
+        allowed=Range(
+            lambda v: v is None or isinstance(v, dict) or (isinstance(v, str) and v == "balanced"),
+            "None, 'balanced' or a dict from label to weight",
+        ),
+        meaning="Factor on each class's loss; 'balanced' is inverse to the number of its rows.",
+    )
+    warm_start: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning="Let `fit` go on from the model at hand instead of starting anew.",
+    )
+    random_state: Any = parameter(
+        default=None,
+        allowed=Range(lambda v: True, "None, a whole number or a RandomState"),
+        meaning="Seed.",
+    )
+    verbose: bool | int = parameter(
+        default=False,
+        allowed=either(is_flag(), at_least(0)),
+        meaning="Show a progress bar.",
+    )
+
+
+@with_parameters
+class Settings(CommonSettings):
     """What one can set on every hyperplane machine."""
 
     alpha: float | str = parameter(
@@ -44,23 +90,10 @@ class Settings:
             "announce the classes: a model starts when both its sides are known."
         ),
     )
-    combine: str = parameter(
-        default="vote",
-        allowed=one_of("vote", "margin"),
-        meaning=(
-            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
-            "by their margins, cut to [-1, 1] and added."
-        ),
-    )
     n_estimators: int = parameter(
         default=1,
         allowed=at_least(1),
         meaning="Models that differ in seed and order of rows; their scores are averaged.",
-    )
-    shuffle: bool = parameter(
-        default=True,
-        allowed=is_flag(),
-        meaning="Visit rows in a new random order in each pass.",
     )
     fit_intercept: bool = parameter(
         default=True,
@@ -74,19 +107,6 @@ class Settings:
             "Predict with the mean of the planes over all steps, later ones weighing more, instead "
             "of the last planes: less noise for a few percent of the time."
         ),
-    )
-    class_weight: Any = parameter(
-        default=None,
-        allowed=Range(
-            lambda v: v is None or isinstance(v, dict) or (isinstance(v, str) and v == "balanced"),
-            "None, 'balanced' or a dict from label to weight",
-        ),
-        meaning="Factor on each class's loss; 'balanced' is inverse to the number of its rows.",
-    )
-    warm_start: bool = parameter(
-        default=False,
-        allowed=is_flag(),
-        meaning="Let `fit` go on from the model at hand instead of starting anew.",
     )
     early_stopping: bool = parameter(
         default=False,
@@ -113,22 +133,9 @@ class Settings:
     )
     n_jobs: Any = parameter(
         default=None,
-        allowed=Range(
-            lambda v: v is None or (is_whole(v) and v != 0),
-            "None or a whole number other than 0",
-        ),
+        allowed=A_NUMBER_OF_THREADS,
         meaning=(
             "Threads for prediction, for models side by side and for what is searched; -1 uses "
             "all cores."
         ),
-    )
-    random_state: Any = parameter(
-        default=None,
-        allowed=Range(lambda v: True, "None, a whole number or a RandomState"),
-        meaning="Seed.",
-    )
-    verbose: bool | int = parameter(
-        default=False,
-        allowed=either(is_flag(), at_least(0)),
-        meaning="Show a progress bar.",
     )

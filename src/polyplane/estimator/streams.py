@@ -8,27 +8,20 @@ Columns and classes are met as they come: a class that is not announced starts w
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.estimator.parameters import check_parameters
+from polyplane.estimator.progress import StreamReport, stream_progress
 
-__all__ = ["RowStream", "StreamReport", "fit_stream"]
+__all__ = ["RowStream", "check_alone", "fit_stream"]
 
 Estimator = TypeVar("Estimator")
-StreamReport = Callable[[int, int], None]  # passes completed, rows visited in all passes
-NEED_ALL_ROWS = {
-    "alpha": ("auto", "give a number"),
-    "class_weight": ("balanced", "give a dict of weights"),
-    "early_stopping": (True, "set it to False"),
-    "kernel": ("precomputed", "give a formula or a function"),
-}
 
 
 @runtime_checkable
@@ -64,7 +57,8 @@ def fit_stream(
     check_parameters(model)
     _check_streamable(model, stream)
     seed = int(check_random_state(model.random_state).randint(2**31))
-    with _started_anew(model), _without_bars(model):
+    bar = stream_progress(type(model).__name__, model.max_iter, bool(model.verbose))
+    with _started_anew(model), bar as show, _without_bars(model):
         n_rows = 0
         for n_passes in range(model.max_iter):
             new_pass = stream.shuffled([seed, n_passes]) if model.shuffle else iter(stream)
@@ -74,11 +68,12 @@ def fit_stream(
                         _learn(model, chunk, classes)
                         model.n_iter_ = n_passes
                     classes, n_rows = None, n_rows + chunk.X.shape[0]
+                    show(n_passes, n_rows)
                     if report is not None:
                         report(n_passes, n_rows)
             _check_classes(model)
             model.n_iter_ = n_passes + 1
-        if getattr(model, "finishes", False):
+        if hasattr(model, "finish") and model._finishes():
             model.finish()
     return estimator
 
@@ -91,17 +86,25 @@ def _learn(model: Any, chunk: Chunk, classes: Any) -> None:
     model.partial_fit(X, chunk.y, classes=classes)
 
 
+def check_alone(model: Any, **given: Any) -> None:
+    """`fit` on a stream takes nothing else: the stream has the labels in it, and no weights."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{type(model).__name__}: {name} does not go with a stream, which brings rows and "
+                "labels: leave it out, or read all rows."
+            )
+
+
 def _check_streamable(model: Any, stream: RowStream) -> None:
+    """What `partial_fit` does not refuse by itself."""
     name = type(model).__name__
     if not hasattr(model, "partial_fit"):
         raise ValueError(f"{model!r} has no partial_fit, which a stream needs: read all rows.")
-    for parameter, (value, remedy) in NEED_ALL_ROWS.items():
-        found = getattr(model, parameter, None)
-        if isinstance(found, str | bool | np.bool_) and found == value:
-            raise ValueError(
-                f"{name}: {parameter}={value!r} needs all rows at once, which a stream has not: "
-                f"{remedy}, or read all rows."
-            )
+    if getattr(model, "early_stopping", False):
+        raise ValueError(
+            f"{name}: early_stopping needs all rows at once, not a stream: set it to False."
+        )
     if stream.is_once and model.max_iter > 1:
         raise ValueError(
             f"{name}: max_iter={model.max_iter} passes need a stream that can be read again, which "

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +30,10 @@ from polyplane.engine.planes import (
     with_more_room,
 )
 from polyplane.engine.targets import LEFT_OUT, Targets
+from polyplane.estimator.classes_met import ClassesMet
 from polyplane.estimator.progress import Report
 from polyplane.estimator.validation import TrainingData
-from polyplane.model.decomposition import Decomposition, Problem
+from polyplane.model.decomposition import Problem
 from polyplane.model.record import FinishedPlanes, PlaneRecord, record_of
 
 __all__ = [
@@ -162,13 +162,10 @@ class Model:
 
 
 @dataclass
-class Training:
+class Training(ClassesMet):
     """What `fit` and `partial_fit` leave behind and take up again."""
 
-    kind: str  # of its decomposition
-    seed: int
     constant: float
-    labels: Array  # of all classes met, in the order in which they were met
     n_columns: int
     models: list[Model] = field(default_factory=list)
     columns: Any = None  # how columns are mapped, for machines that scale them
@@ -177,29 +174,10 @@ class Training:
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
     starts: bool = True  # whether new models of such machines start from the rows they are shown
 
-    @cached_property
-    def classes(self) -> Array:
-        """The labels, sorted."""
-        return np.sort(self.labels)
-
-    @cached_property
-    def ranks(self) -> Array:
-        """Place of each label among the sorted ones."""
-        return np.searchsorted(self.classes, self.labels).astype(np.int32)
-
     @property
     def n_steps(self) -> int:
         """Steps of all models."""
         return sum(model.n_steps for model in self.models)
-
-    def decomposition(self, combine: str) -> Decomposition:
-        """How the models make one classifier."""
-        return Decomposition(self.kind, combine, self.ranks)
-
-    def forget_results(self) -> None:
-        """Called whenever training goes on: what was derived is no longer true."""
-        for derived in ("classes", "ranks", "_record"):
-            self.__dict__.pop(derived, None)
 
     def record(
         self,

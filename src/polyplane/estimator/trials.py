@@ -62,7 +62,7 @@ class Trials:
         self.first_guess = self._first_guess()
 
     def _training(self, columns: ColumnMap) -> Training:
-        return Training("joint", self.seed, 1.0, self.labels, columns.n_columns, columns=columns)
+        return Training("joint", self.seed, self.labels, 1.0, columns.n_columns, columns=columns)
 
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""

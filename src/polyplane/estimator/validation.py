@@ -17,6 +17,7 @@ from polyplane.engine.rows import Rows, csr_rows, dense_rows
 __all__ = [
     "TrainingData",
     "all_or_nothing",
+    "check_weights_are_known",
     "codes_of",
     "read_matrix",
     "read_matrix_and_labels",
@@ -80,6 +81,14 @@ def read_training(
         known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
     labels, codes = codes_of(y, known)
     return TrainingData(rows, codes, row_weights(y, sample_weight, estimator.class_weight)), labels
+
+
+def check_weights_are_known(estimator: Any) -> None:
+    """In a stream nobody knows how many rows a class will have."""
+    if estimator.class_weight == "balanced":
+        raise ValueError(
+            'class_weight="balanced" needs all rows at once, not a stream: give a dict of weights.'
+        )
 
 
 def weighty(members: Array, weights: Array) -> Array:
@@ -174,9 +183,13 @@ def codes_of(y: Array, known: Array | None) -> tuple[Array, Array]:
         merged = labels
     else:
         if known.dtype.kind in "OUS" and labels.dtype.kind not in "OUS":
-            raise ValueError(f"y holds numbers, but earlier labels are text, like {known[0]!r}.")
+            raise ValueError(
+                f"y holds numbers, but earlier labels are text, like {known.tolist()[0]!r}."
+            )
         if known.dtype.kind not in "OUS" and labels.dtype.kind in "OUS":
-            raise ValueError(f"y holds text, but earlier labels are numbers, like {known[0]!r}.")
+            raise ValueError(
+                f"y holds text, but earlier labels are numbers, like {known.tolist()[0]!r}."
+            )
         merged = np.concatenate([known, labels[~np.isin(labels, known)]])
     by_label = np.argsort(merged, kind="stable")
     table[present] = by_label[np.searchsorted(merged, labels, sorter=by_label)]

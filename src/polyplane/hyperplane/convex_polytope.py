@@ -139,7 +139,7 @@ class CPMClassifier(HyperplaneClassifier):
     def _check_streamable(self) -> None:
         super()._check_streamable()
         if self.entropy == "auto" and "entropy" not in self._found:
-            raise ValueError('entropy="auto" needs fit: give partial_fit a number for entropy.')
+            raise ValueError('entropy="auto" needs all rows at once, not a stream: give a number.')
 
     def _better_settings(self, data: TrainingData, labels: Array, seed: int) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -56,8 +56,7 @@ class MMClassifier(HingeClassifier):
         super()._check_streamable()
         if self.init != "random" and not hasattr(self, "_training"):
             raise ValueError(
-                f'init="{self.init}" needs fit, which sees all rows: leave init="random" for '
-                "partial_fit."
+                f'init="{self.init}" needs all rows at once, not a stream: leave init="random".'
             )
 
     def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:

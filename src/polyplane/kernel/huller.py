@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.engine.gram_cache import add_line, has_line, keep_line, touch_line
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes import Array
 from polyplane.engine.support_set import (
@@ -35,12 +36,9 @@ from polyplane.engine.support_set import (
     SupportSet,
     Visit,
     active_slots,
-    add_line,
     count,
     empty_set,
-    has_line,
     is_full,
-    keep_line,
     likely_pick,
     new_vector,
     picked,
@@ -48,11 +46,11 @@ from polyplane.engine.support_set import (
     slot_of,
     spans_of_set,
     spans_of_visit,
-    touch_line,
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernel_base import CachedKernelClassifier, one_sided
+from polyplane.estimator.kernel_base import CachedKernelClassifier
+from polyplane.estimator.kernel_predictor import one_sided
 from polyplane.estimator.kernel_training import (
     KernelModel,
     KernelTraining,
@@ -307,6 +305,7 @@ class HullerClassifier(CachedKernelClassifier):
         return likely
 
     def _finish(self, training: KernelTraining, model: KernelModel) -> None:
+        """Departure 5."""
         visit = no_visit(training)
         for _ in range(self.n_sweeps):
             slots, done = active_slots(model.held).copy(), 0

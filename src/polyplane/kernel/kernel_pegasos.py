@@ -14,7 +14,7 @@ Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-01
             Zhu, Chen, Wang, Zhu, Chen (ICDM 2009), doi:10.1109/ICDM.2009.29
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from polyplane.engine.planes import Array
 from polyplane.engine.support_set import (
     ACTIVE,
     MISTAKES,
-    SupportSet,
     Visit,
     add_update,
     count,
-    empty_set,
     is_full,
     remove_least,
     spans_of_set,
@@ -35,22 +33,11 @@ from polyplane.engine.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernel_base import KernelClassifier
+from polyplane.estimator.kernel_sums import NOW, SumKernelClassifier, SumRule
 from polyplane.estimator.kernel_training import KernelModel
 from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
 
 __all__ = ["KernelPegasosClassifier", "kernel_pegasos_walk"]
-
-NOW, TIMED, N_COEFS = 0, 1, 2
-
-
-class PegasosRule(NamedTuple):
-    """What the steps follow."""
-
-    alpha: Any
-    budget: Any  # 0: none
-    averages: Any
-    offset: Any
 
 
 @jit
@@ -77,7 +64,7 @@ def kernel_pegasos_walk(visit: Any, order: Any, held: Any, rule: Any, first: Any
 
 
 @register
-class KernelPegasosClassifier(KernelClassifier):
+class KernelPegasosClassifier(SumKernelClassifier):
     """Kernel SVM by Pegasos steps: no cache, no second look at a support vector.
 
     Its support vectors are all rows that ever violated the margin, so that models are large;
@@ -100,23 +87,12 @@ class KernelPegasosClassifier(KernelClassifier):
         allowed=is_flag(),
         meaning="Add 1 to the kernel, which gives f a constant, regularised like the rest.",
     )
-    average: bool = parameter(
-        default=True,
-        allowed=is_flag(),
-        meaning="Predict with the mean of f over all steps, later ones weighing more.",
-    )
 
     def _chunk_size(self) -> int:
         return int(self.pack)
 
-    def _offset(self) -> float:
-        return float(self.fit_intercept)
-
-    def _new_set(self) -> SupportSet:
-        return empty_set(N_COEFS, 0)
-
-    def _rule(self) -> PegasosRule:
-        return PegasosRule(self.alpha, self.budget or 0, self.average, self._offset())
+    def _rule(self) -> SumRule:
+        return super()._rule()._replace(alpha=self.alpha)
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
@@ -126,10 +102,8 @@ class KernelPegasosClassifier(KernelClassifier):
         )
         return reached
 
-    def _expand(self, model: KernelModel) -> tuple[Array, float]:
-        t, held = max(model.n_steps, 1), model.held
-        coefs = held.coef[NOW].copy()
-        if model.rule.averages:
-            coefs -= held.coef[TIMED] / (t * (t + 1.0))
-        coefs /= model.rule.alpha * t
-        return coefs, model.rule.offset * float(coefs.sum())
+    def _weight_of_all(self, n_steps: int) -> float:
+        return n_steps * (n_steps + 1.0)
+
+    def _scale(self, model: KernelModel) -> float:
+        return float(model.rule.alpha * max(model.n_steps, 1))

@@ -10,18 +10,16 @@ Departures  (1) an update is y times the row's weight;
 Paper       Freund, Schapire (Machine Learning 37, 1999), doi:10.1023/A:1007662407062
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from polyplane.engine.jit import jit
 from polyplane.engine.planes import Array
 from polyplane.engine.support_set import (
     ACTIVE,
     MISTAKES,
-    SupportSet,
     Visit,
     add_update,
     count,
-    empty_set,
     is_full,
     remove_least,
     spans_of_set,
@@ -29,21 +27,11 @@ from polyplane.engine.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernel_base import KernelClassifier
+from polyplane.estimator.kernel_sums import NOW, SumKernelClassifier
 from polyplane.estimator.kernel_training import KernelModel
 from polyplane.estimator.parameters import at_least, is_flag, parameter, register
 
 __all__ = ["KernelPerceptronClassifier", "kernel_perceptron_walk"]
-
-NOW, TIMED, N_COEFS = 0, 1, 2
-
-
-class PerceptronRule(NamedTuple):
-    """What the steps follow."""
-
-    budget: Any  # 0: none
-    averages: Any
-    offset: Any
 
 
 @jit
@@ -69,32 +57,18 @@ def kernel_perceptron_walk(visit: Any, order: Any, held: Any, rule: Any, first: 
 
 
 @register
-class KernelPerceptronClassifier(KernelClassifier):
+class KernelPerceptronClassifier(SumKernelClassifier):
     """Averaged kernel perceptron: the simplest of all, quick in its first pass.
 
     It needs about ten passes to come close to an SVM, and keeps every row it was ever wrong on.
     """
 
     max_iter: int = parameter(default=10, allowed=at_least(1), meaning="Passes over the rows.")
-    average: bool = parameter(
-        default=True,
-        allowed=is_flag(),
-        meaning="Predict with the mean of f over all steps instead of the last f.",
-    )
     fit_intercept: bool = parameter(
         default=False,
         allowed=is_flag(),
-        meaning="Add 1 to the kernel, which gives f a constant.",
+        meaning="Add 1 to the kernel, which gives f a constant. The paper has none.",
     )
-
-    def _offset(self) -> float:
-        return float(self.fit_intercept)
-
-    def _new_set(self) -> SupportSet:
-        return empty_set(N_COEFS, 0)
-
-    def _rule(self) -> PerceptronRule:
-        return PerceptronRule(self.budget or 0, self.average, self._offset())
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
@@ -104,8 +78,5 @@ class KernelPerceptronClassifier(KernelClassifier):
         )
         return reached
 
-    def _expand(self, model: KernelModel) -> tuple[Array, float]:
-        coefs = model.held.coef[NOW].copy()
-        if model.rule.averages:
-            coefs -= model.held.coef[TIMED] / max(model.n_steps, 1)
-        return coefs, model.rule.offset * float(coefs.sum())
+    def _weight_of_all(self, n_steps: int) -> float:
+        return float(n_steps)

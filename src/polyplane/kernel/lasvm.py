@@ -18,11 +18,11 @@ Paper       Bordes, Ertekin, Weston, Bottou (JMLR 6, 2005),
             https://www.jmlr.org/papers/v6/bordes05a.html
 """
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from polyplane.engine.gram_cache import add_line, has_line, keep_line, touch_line
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes import Array
 from polyplane.engine.support_set import (
@@ -35,22 +35,19 @@ from polyplane.engine.support_set import (
     WANTED,
     SupportSet,
     Visit,
-    add_line,
     count,
     empty_set,
-    has_line,
     is_full,
-    keep_line,
     new_vector,
     remove_vector,
     slot_of,
     spans_of_set,
     spans_of_visit,
-    touch_line,
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernel_base import NO_COINS, CachedKernelClassifier, one_sided
+from polyplane.estimator.kernel_base import NO_COINS, CachedKernelClassifier
+from polyplane.estimator.kernel_predictor import one_sided
 from polyplane.estimator.kernel_training import (
     KernelModel,
     KernelTraining,
@@ -312,19 +309,11 @@ class LaSVMClassifier(CachedKernelClassifier):
         meaning="Let `fit` end with REPROCESS until no pair violates.",
     )
 
-    def finish(self) -> Self:
-        """REPROCESS until no pair of support vectors violates by more than `tol`."""
-        check_is_fitted(self)
-        self._training.forget_results()
-        for model in self._training.models:
-            self._finish_model(self._training, model)
-        return self
+    def _finishes(self) -> bool:
+        return bool(self.finishes)
 
     def _finish(self, training: KernelTraining, model: KernelModel) -> None:
-        if self.finishes:
-            self._finish_model(training, model)
-
-    def _finish_model(self, training: KernelTraining, model: KernelModel) -> None:
+        """REPROCESS until no pair of support vectors violates by more than `tol`."""
         visit = no_visit(training)
         while not lasvm_finish(model.held, model.rule.tol, STEPS_AT_ONCE):
             if model.held.counts[WANTED] != NOT_THERE:

@@ -5,7 +5,6 @@ in the same order for every row, so that a row's score does not depend on its co
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,8 +13,11 @@ import numpy as np
 from polyplane.engine.jit import jit
 from polyplane.engine.planes import Array
 from polyplane.engine.rows import Rows, with_own_page
+from polyplane.engine.support_set import gathered_sum
+from polyplane.engine.tiles import span
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.kernels import Kernel, KernelRows, kernel_block, rows_at_hand
+from polyplane.model.shares import shared_out
 
 __all__ = ["Expansion", "KernelRecord"]
 
@@ -34,21 +36,12 @@ class Expansion(NamedTuple):
 @jit
 def _add_up(values: Any, starts: Any, place: Any, coef: Any, intercepts: Any, out: Any) -> None:
     """out[j, p] = f_p of row j."""
+    block, places, coefs = span(values), span(place), span(coef)
     for j in range(out.shape[0]):
-        line = values[j]
         for p in range(intercepts.size):
-            s0 = s1 = s2 = s3 = 0.0
-            i, end = starts[p], starts[p + 1]
-            while i + 4 <= end:
-                s0 += coef[i] * line[place[i]]
-                s1 += coef[i + 1] * line[place[i + 1]]
-                s2 += coef[i + 2] * line[place[i + 2]]
-                s3 += coef[i + 3] * line[place[i + 3]]
-                i += 4
-            while i < end:
-                s0 += coef[i] * line[place[i]]
-                i += 1
-            out[j, p] = (s0 + s1) + (s2 + s3) + intercepts[p]
+            a, n = starts[p], starts[p + 1] - starts[p]
+            f = gathered_sum(coefs, a, places, a, n, block, j * values.shape[1])
+            out[j, p] = f + intercepts[p]
 
 
 @dataclass(frozen=True)
@@ -81,23 +74,15 @@ class KernelRecord:
         intercepts = self.intercepts
         out = np.empty((order.size, len(sizes)))
 
-        def work(part: slice) -> None:
-            own_rows, todo = with_own_page(rows), order[part]
-            for k in range(0, todo.size, ROWS_AT_ONCE):
-                at_once = todo[k : k + ROWS_AT_ONCE]
+        def work(first: int, last: int) -> None:
+            own_rows = with_own_page(rows)
+            for k in range(first, last, ROWS_AT_ONCE):
+                at_once = order[k : min(k + ROWS_AT_ONCE, last)]
                 chunk = rows_at_hand(own_rows, at_once, at_once, at_once)
                 values = kernel_block(self.kernel, self.support, chunk, 1, False)
-                found = out[part][k : k + ROWS_AT_ONCE]
-                _add_up(values, starts, place, coef, intercepts, found)
+                _add_up(values, starts, place, coef, intercepts, out[k : k + at_once.size])
 
-        n_threads = max(1, min(n_jobs, order.size // ROWS_WORTH_A_THREAD))
-        bounds = np.linspace(0, order.size, n_threads + 1).astype(int)
-        parts = [slice(bounds[k], bounds[k + 1]) for k in range(n_threads)]
-        if n_threads == 1:
-            work(parts[0])
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(work, parts))
+        shared_out(work, order.size, n_jobs, ROWS_WORTH_A_THREAD)
         return out
 
     def class_scores(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:

@@ -5,10 +5,10 @@ called on two matrices, and a Gram matrix of the user's is looked up: there the 
 needed, only their numbers.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,9 @@ from polyplane.engine.gram import (
 from polyplane.engine.planes import Array
 from polyplane.engine.rows import CsrRows, Rows, matrix_of, packed
 from polyplane.engine.tiles import LANES
+from polyplane.model.shares import shared_out
 
 __all__ = [
-    "AnyKernel",
     "FormulaKernel", "FunctionKernel", "GivenKernel", "Kernel", "KernelRows", "kernel_block",
     "no_rows", "rows_at_hand",
 ]  # fmt: skip
@@ -69,13 +69,18 @@ def rows_at_hand(rows: Rows, order: Array, numbers: Array, labels: Array) -> Ker
 Fill = Callable[[KernelRows, Array, int, int], None]
 
 
-class Kernel(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Kernel(ABC):
     """Kernel values in any way."""
 
+    n_columns: int
+
+    @abstractmethod
     def against(self, chunk: KernelRows) -> Fill:
         """A function (rows, out, column, n_jobs) that writes K(chunk row j, row i) to
         out[j, column + i]."""
 
+    @abstractmethod
     def without_offset(self) -> "Kernel":
         """The kernel alone, as finished machines see it."""
 
@@ -99,50 +104,62 @@ def kernel_block(
     return out
 
 
-@dataclass(frozen=True)
-class FormulaKernel:
+@dataclass(frozen=True, kw_only=True)
+class FormulaKernel(Kernel):
     """A kernel that has a formula, as a tuple of `engine/gram.py`."""
 
     formula: Any
-    n_columns: int
 
-    def without_offset(self) -> "FormulaKernel":
+    def without_offset(self) -> Kernel:
         """See `Kernel`."""
         return replace(self, formula=self.formula._replace(offset=np.float32(0)))
 
     def against(self, chunk: KernelRows) -> Fill:
         """See `Kernel`."""
-        tiles = chunk_tiles(chunk.entries, self.n_columns)
+        tiles = chunk_tiles(chunk.entries, chunk.lengths, self.n_columns)
 
         def fill(rows: KernelRows, out: Array, column: int, n_jobs: int) -> None:
-            n_parts = max(1, min(n_jobs, rows.size // ROWS_WORTH_A_THREAD))
-            bounds = np.linspace(0, padded(rows.size) // LANES, n_parts + 1).astype(int) * LANES
-
-            def work(k: int) -> None:
+            def work(first: int, last: int) -> None:
                 fill_block(
-                    self.formula, rows.entries, rows.lengths, int(bounds[k]),
-                    min(int(bounds[k + 1]), rows.size), tiles, desk_for(rows.entries), out, column,
+                    self.formula, rows.entries, rows.lengths, first, last, tiles,
+                    desk_for(rows.entries), out, column,
                 )  # fmt: skip
 
-            if n_parts == 1:
-                work(0)
-            else:
-                with ThreadPoolExecutor(n_parts) as pool:
-                    list(pool.map(work, range(n_parts)))
+            shared_out(work, rows.size, n_jobs, ROWS_WORTH_A_THREAD, LANES)
 
         return fill
 
 
-@dataclass(frozen=True)
-class FunctionKernel:
+@dataclass(frozen=True, kw_only=True)
+class GivenKernel(Kernel):
+    """A Gram matrix: row i of X holds K(x_i, x_j) for all training rows j."""
+
+    offset: float
+
+    def without_offset(self) -> Kernel:
+        """See `Kernel`."""
+        return replace(self, offset=0.0)
+
+    def against(self, chunk: KernelRows) -> Fill:
+        """See `Kernel`."""
+        matrix = matrix_of(chunk.entries, self.n_columns).toarray()
+
+        def fill(rows: KernelRows, out: Array, column: int, n_jobs: int) -> None:
+            found = matrix[:, rows.numbers] + np.float32(self.offset)
+            out[:, column : column + rows.size] = found
+
+        return fill
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionKernel(Kernel):
     """A function of two matrices, rows by rows."""
 
-    function: Callable[[Any, Any], Any]
     offset: float
-    n_columns: int
+    function: Callable[[Any, Any], Any]
     is_dense: bool  # whether it is called on arrays, as users hold their rows
 
-    def without_offset(self) -> "FunctionKernel":
+    def without_offset(self) -> Kernel:
         """See `Kernel`."""
         return replace(self, offset=0.0)
 
@@ -166,28 +183,3 @@ class FunctionKernel:
             out[:, column : column + rows.size] = values + np.float32(self.offset)
 
         return fill
-
-
-@dataclass(frozen=True)
-class GivenKernel:
-    """A Gram matrix: row i of X holds K(x_i, x_j) for all training rows j."""
-
-    offset: float
-    n_columns: int
-
-    def without_offset(self) -> "GivenKernel":
-        """See `Kernel`."""
-        return replace(self, offset=0.0)
-
-    def against(self, chunk: KernelRows) -> Fill:
-        """See `Kernel`."""
-        matrix = matrix_of(chunk.entries, self.n_columns).toarray()
-
-        def fill(rows: KernelRows, out: Array, column: int, n_jobs: int) -> None:
-            found = matrix[:, rows.numbers] + np.float32(self.offset)
-            out[:, column : column + rows.size] = found
-
-        return fill
-
-
-AnyKernel = FormulaKernel | FunctionKernel | GivenKernel

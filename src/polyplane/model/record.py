@@ -6,7 +6,6 @@ afterwards, W x = scale * (Theta x), because sums of integer-valued rows are exa
 """
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from polyplane.engine.scoring import (
 )
 from polyplane.engine.tiles import LANES
 from polyplane.model.decomposition import Decomposition
+from polyplane.model.shares import shared_out
 
 __all__ = ["FinishedPlanes", "PlaneRecord", "record_of"]
 
@@ -196,18 +196,11 @@ class PlaneRecord:
         n_jobs: int,
     ) -> Array:
         """Fill `out` for the rows of `order`, each thread its share."""
-        n_threads = max(1, min(n_jobs, order.size // ROWS_WORTH_A_THREAD))
-        bounds = np.linspace(0, order.size, n_threads + 1).astype(int)
 
-        def work(k: int) -> None:
-            part = slice(bounds[k], bounds[k + 1])
-            fill(with_own_page(rows), order[part], out[part])
+        def work(first: int, last: int) -> None:
+            fill(with_own_page(rows), order[first:last], out[first:last])
 
-        if n_threads == 1:
-            work(0)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(work, range(n_threads)))
+        shared_out(work, order.size, n_jobs, ROWS_WORTH_A_THREAD)
         return out
 
 
