@@ -25,9 +25,14 @@ _HOMES = {
     "PegasosClassifier": "polyplane.hyperplane.pegasos",
     "PolyplaneClassifier": "polyplane.hyperplane.polyplane",
     "Poly2Classifier": "polyplane.hyperplane.poly2",
+    "ModelError": "polyplane.model.file",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
+    "load": "polyplane.estimator.saving",
     "read": "polyplane.data.reading",
+    "save": "polyplane.estimator.saving",
     "stream": "polyplane.data.reading",
+    "to_c": "polyplane.estimator.export",
+    "to_onnx": "polyplane.estimator.export",
 }
 _MODULES = {"datasets": "polyplane.data.datasets"}
 __all__ = ["__version__", *_HOMES, *_MODULES]

@@ -5,12 +5,12 @@ A machine adds its parameters and what `machine.py` lists; how a fitted one pred
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array, with_classes, with_features, zero_planes
@@ -19,12 +19,15 @@ from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.estimator.parameters import check_parameters, with_parameters
 from polyplane.estimator.predictor import Predictor
 from polyplane.estimator.progress import Report, progress
-from polyplane.estimator.streams import RowStream, check_alone, fit_stream
+from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.training import (
     NO_CHOICE,
+    Course,
     Model,
     Training,
     Walk,
+    Watch,
     for_each,
     visit,
 )
@@ -55,52 +58,76 @@ class HyperplaneClassifier(Predictor):
         self, training: Training, data: TrainingData, members: Array, held_out: Any, report: Report
     ) -> None:
         """Passes over the rows `members`, stopped early where asked for."""
-        best, best_state, since_best = np.inf, None, 0
         n_threads = effective_n_jobs(self.n_jobs)
-        courses = [self._course(model, data, members) for model in training.models]
-        for course in courses:
-            self._begin(course.model, self._count_passes(course.n_rows) * course.n_rows)
-        for n_done in range(max(self._count_passes(course.n_rows) for course in courses)):
+        if not training.is_unfinished:
+            self._set_out(training, data, members)
+        views = [self._own_view(data) for _ in training.models]
+        n_most = max(self._count_passes(course.n_rows) for course in training.courses)
+        while not self._is_over(training, n_most):
             training.forget_results()
             for_each(
-                lambda k, report: self._pass(courses[k], members, report),
-                len(courses),
+                lambda k, report: self._pass(training, k, views[k], members, report),
+                len(views),
                 n_threads,
                 report,
             )
-            self.n_iter_ = n_done + 1
+            self.n_iter_ += 1
             if held_out is not None:
-                error = self._error(training, *held_out)
-                if error < best - self.tol:
-                    best, since_best = error, 0
-                    best_state = [model.snapshot() for model in training.models]
-                else:
-                    since_best += 1
-            if since_best == self.n_iter_no_change or all(course.is_over for course in courses):
-                break
-        if best_state is not None:
-            for model, state in zip(training.models, best_state, strict=True):
-                model.return_to(state)
+                self._look(training, self._error(training, *held_out))
+        for model, state in zip(training.models, training.watch.snapshots, strict=False):
+            model.return_to(state)
+        training.courses, training.watch = [], Watch()
         training.forget_results()
 
-    def _course(self, model: Model, data: TrainingData, members: Array) -> "_Course":
-        own_rows = data._replace(rows=with_own_page(data.rows))
-        n_rows = rows_of(members, model.targets(data)).size
-        return _Course(model, own_rows, self._first_choice(data), n_rows)
+    def _set_out(self, training: Training, data: TrainingData, members: Array) -> None:
+        """The beginning of all courses."""
+        self.n_iter_, training.watch = 0, Watch()
+        for model in training.models:
+            n_rows = rows_of(members, model.targets(data)).size
+            training.courses.append(Course(n_rows, self._first_choice(data)))
+            self._begin(model, self._count_passes(n_rows) * n_rows)
 
-    def _pass(self, course: "_Course", members: Array, report: Report) -> None:
-        """One more pass of one model."""
-        if course.is_over:
+    def _is_over(self, training: Training, n_most: int) -> bool:
+        return (
+            self.n_iter_ >= n_most
+            or training.watch.since_best >= self.n_iter_no_change
+            or all(course.is_over for course in training.courses)
+        )
+
+    def _look(self, training: Training, error: float) -> None:
+        """What early stopping does after a pass."""
+        watch = training.watch
+        if error < watch.best - self.tol:
+            snapshots = [model.snapshot() for model in training.models]
+            training.watch = Watch(error, 0, snapshots)
+        else:
+            watch.since_best += 1
+
+    def _own_view(self, data: TrainingData) -> TrainingData:
+        """The same data with a page of their own, so that threads do not meet."""
+        return data._replace(rows=with_own_page(data.rows))
+
+    def _pass(
+        self, training: Training, k: int, data: TrainingData, members: Array, report: Report
+    ) -> None:
+        """One more pass of model k, or what is left of it."""
+        model, course = training.models[k], training.courses[k]
+        if course.is_over or course.n_passes > self.n_iter_:
             return
-        model, data, chosen = course.model, course.data, course.chosen
         order = rows_of(members, model.targets(data))
+        if course.mixed_by is None:
+            course.mixed_by, course.first_step = model.generator.bit_generator.state, model.n_steps
         if self.shuffle:
+            model.generator.bit_generator.state = course.mixed_by
             shuffle(order, model.generator)
         order = self._part_of_pass(order, course.n_passes)
-        visit(model, data, order, chosen, self._walk(), report)
-        course.n_passes += 1
+        rest = order[model.n_steps - course.first_step :]
+        visit(model, data, rest, course.chosen, self._walk(), report)
+        course.n_passes, course.mixed_by = course.n_passes + 1, None
         is_last = course.n_passes >= self._count_passes(course.n_rows)
-        course.is_over = is_last or self._has_settled(model, data, course.n_passes, order, chosen)
+        course.is_over = is_last or self._has_settled(
+            model, data, course.n_passes, order, course.chosen
+        )
 
     def _walk(self) -> Walk:
         return Walk(self._steps, self._due, self._act)
@@ -139,12 +166,53 @@ class HyperplaneClassifier(Predictor):
                 self._training = self._new_training(seed)
             seen = self._training_view(self._training, data)
             self._meet(self._training, labels, seen)
-            members, held_out = self._split(data, validation, seed)
-            self.n_iter_ = 0
-        with progress(self._title(), self._count_steps(data, members), self._shows()) as report:
-            self._train(self._training, seen, members, held_out, report)
-        self._complete(self._training, seen, members)
+            forget_stream(self)
+            self.n_iter_, self._training.courses, self._training.split_seed = 0, [], seed
+            self._training.rows_seen = seen_rows(data.labels)
+        return self._run(seen, validation)
+
+    def resume(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
+        """Go on with a fit that was interrupted, given the same rows again.
+
+        The model becomes what it would have been without the interruption, to the bit.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
+            return fit_stream(self, X, resumes=True)
+        with all_or_nothing(self):
+            check_is_fitted(self)
+            check_parameters(self)
+            check_can_resume(self, self._training.is_unfinished)
+            data, labels = self._read_training(X, y, None, sample_weight, True)
+            check_same_rows(self, seen_rows(data.labels), self._training.rows_seen)
+            validation = self._read_validation(X_val, y_val, labels)
+            seen = self._training_view(self._training, data)
+        return self._run(seen, validation)
+
+    def _run(self, data: TrainingData, validation: TrainingData | None) -> Self:
+        """The passes of a fit, or those that are left of it."""
+        members, held_out = self._split(data, validation, self._training.split_seed)
+        n_steps = self._count_steps(data, members) - self._count_steps_made()
+        with progress(self._title(), n_steps, self._shows()) as report:
+            self._train(self._training, data, members, held_out, report)
+        self._complete(self._training, data, members)
         return self
+
+    def _count_steps_made(self) -> int:
+        """Steps of the fit at work."""
+        training = self._training
+        return sum(
+            course.n_passes * course.n_rows + (model.n_steps - course.first_step) * course.is_amid
+            for model, course in zip(training.models, training.courses, strict=False)
+        )
 
     def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
         """What a fit does with its models in the end."""
@@ -162,6 +230,7 @@ class HyperplaneClassifier(Predictor):
             if not goes_on:
                 self._training = self._new_training(self._draw_seed())
                 self.n_iter_ = 1
+            self._training.courses = []
             members = weighty(in_place(data.labels.size), data.weights)
             data, members = self._meet_chunk(data, labels, members)
         models = self._training.models
@@ -344,21 +413,9 @@ class HyperplaneClassifier(Predictor):
         problems = Decomposition(self.multi_class, self.combine, labels).problems()
         visited = [counts[problem.codes(labels.size) != LEFT_OUT].sum() for problem in problems]
         total = len(values) * epochs * self.n_estimators * int(sum(visited))
-        with progress(title, total, self._shows()) as report:
+        with progress(title, total, self._shows(), is_search=True) as report:
             for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
         return values[int(np.argmin(errors))]
-
-
-@dataclass
-class _Course:
-    """One model's way through a fit."""
-
-    model: Model
-    data: TrainingData  # with a page of its own
-    chosen: Array
-    n_rows: int
-    n_passes: int = 0
-    is_over: bool = False
 
 
 def stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:

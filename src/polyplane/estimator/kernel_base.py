@@ -20,10 +20,12 @@ from polyplane.engine.rows import DenseRows, packed
 from polyplane.engine.support_set import SupportSet, Visit, empty_set
 from polyplane.estimator.kernel_predictor import KernelPredictor
 from polyplane.estimator.kernel_training import (
+    KernelCourse,
     KernelModel,
     KernelTraining,
     Walker,
     learn_chunk,
+    make_lines,
 )
 from polyplane.estimator.parameters import (
     at_least,
@@ -32,7 +34,8 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.progress import Report, progress
-from polyplane.estimator.streams import RowStream, check_alone, fit_stream
+from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
@@ -116,7 +119,27 @@ class KernelClassifier(KernelPredictor):
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
             self._check_whole(data, labels)
             self._meet(data, labels, goes_on)
-            self.n_iter_ = 0
+            forget_stream(self)
+            self.n_iter_, self._training.course = 0, None
+            self._train(self._training, data)
+        return self
+
+    def resume(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with a fit that was interrupted, given the same rows again.
+
+        The model becomes what it would have been without the interruption, to the bit.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight)
+            return fit_stream(self, X, resumes=True)
+        with self._recovering(True):
+            check_is_fitted(self)
+            check_parameters(self)
+            course = self._training.course
+            check_can_resume(self, course is not None)
+            data, _ = self._read_training(X, y, None, sample_weight, True)
+            check_same_rows(self, seen_rows(data.labels), course.rows_seen)  # type: ignore[union-attr]
+            self._training = self._training.copied()
             self._train(self._training, data)
         return self
 
@@ -135,23 +158,35 @@ class KernelClassifier(KernelPredictor):
 
     def _train(self, training: KernelTraining, data: TrainingData) -> None:
         """Passes over the rows until nothing moves, and what follows the last."""
-        n_rows = data.labels.size
-        members = weighty(in_place(n_rows), data.weights)
-        first_number = 0 if self.kernel == "precomputed" else training.n_seen  # or: the same rows
-        training.n_seen = first_number + n_rows
-        with self._progress(self.max_iter * members.size) as report:
+        members = weighty(in_place(data.labels.size), data.weights)
+        make_lines(training, self._cache_bytes() > 0)
+        course = training.course = training.course or self._set_out(training, data)
+        n_left = (self.max_iter - self.n_iter_) * members.size - course.n_visited
+        with self._progress(n_left) as report:
             while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
                 order = members.copy()
+                if course.mixed_by is None:
+                    course.mixed_by = training.generator.bit_generator.state
                 if self.shuffle:
+                    training.generator.bit_generator.state = course.mixed_by
                     shuffle(order, training.generator)
-                self._pass(training, data, order, first_number, report)
-                self.n_iter_ += 1
+                rest = order[course.n_visited :]
+                self._pass(training, data, rest, course.first_number, report)
+                self.n_iter_, course.n_visited, course.mixed_by = self.n_iter_ + 1, 0, None
                 for model in training.models:
                     model.is_over = self._has_settled(model)
             if self._finishes():
                 for model in training.models:
                     self._finish(training, model)
+        training.course = None
         training.forget_results()
+
+    def _set_out(self, training: KernelTraining, data: TrainingData) -> KernelCourse:
+        """The beginning of a fit."""
+        is_same = self.kernel == "precomputed"  # its rows are those of the fit before
+        first_number = 0 if is_same else training.n_seen
+        training.n_seen = first_number + data.labels.size
+        return KernelCourse(seen_rows(data.labels), first_number)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
@@ -164,6 +199,8 @@ class KernelClassifier(KernelPredictor):
             if not goes_on:
                 self.n_iter_ = 1
             training = self._training
+            training.course = None
+            make_lines(training, self._cache_bytes() > 0)
             members = weighty(in_place(data.labels.size), data.weights)
             first_number = training.n_seen
             training.n_seen += data.labels.size
@@ -300,6 +337,7 @@ class CachedKernelClassifier(KernelClassifier):
         """What `fit` does in the end, for a stream that pauses."""
         check_is_fitted(self)
         self._training.forget_results()
+        make_lines(self._training, self._cache_bytes() > 0)
         for model in self._training.models:
             self._finish(self._training, model)
         return self

@@ -31,6 +31,7 @@ from polyplane.engine.support_set import (
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.estimator.classes_met import ClassesMet
 from polyplane.estimator.progress import Report
+from polyplane.estimator.resuming import SeenRows, interrupts_wait
 from polyplane.estimator.training import for_each
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Problem
@@ -38,8 +39,8 @@ from polyplane.model.kernel_record import Expansion, KernelRecord
 from polyplane.model.kernels import Kernel, KernelRows, kernel_block, no_rows, rows_at_hand
 
 __all__ = [
-    "KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk", "make_room",
-    "no_visit",
+    "KernelCourse", "KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk",
+    "make_lines", "make_room", "no_visit",
 ]  # fmt: skip
 
 FIRST_ROOM = 64
@@ -113,6 +114,16 @@ class KernelModel:
 
 
 @dataclass
+class KernelCourse:
+    """How far a fit has come in the pass at work: enough to go on after an interruption."""
+
+    rows_seen: SeenRows
+    first_number: int  # of the rows of X
+    mixed_by: Any = None  # the generator's state before it mixed the rows
+    n_visited: int = 0
+
+
+@dataclass
 class KernelTraining(ClassesMet):
     """What `fit` and `partial_fit` leave behind and take up again."""
 
@@ -124,6 +135,7 @@ class KernelTraining(ClassesMet):
     places: dict[int, int] = field(default_factory=dict)  # of support rows, by number
     n_seen: int = 0  # rows of X handed in so far: their numbers
     n_learned: int = 0  # chunks since training was last taken up
+    course: KernelCourse | None = None  # until a fit is finished
 
     def __post_init__(self) -> None:
         self.generator = np.random.default_rng(self.seed)
@@ -187,7 +199,18 @@ class Walker:
 
 def make_room(training: KernelTraining, model: KernelModel, uses_cache: bool) -> None:
     """More slots, and as many lines as the cache has room for."""
-    room = padded(max(FIRST_ROOM, model.held.place.size * 3 // 2))
+    _resize(training, model, padded(max(FIRST_ROOM, model.held.place.size * 3 // 2)), uses_cache)
+
+
+def make_lines(training: KernelTraining, uses_cache: bool) -> None:
+    """Lines for models that have none, as they come from a file."""
+    for model in training.models:
+        room = model.held.place.size
+        if uses_cache and room > 0 and model.held.owner.size == 0:
+            _resize(training, model, room, uses_cache)
+
+
+def _resize(training: KernelTraining, model: KernelModel, room: int, uses_cache: bool) -> None:
     share = training.cache_bytes // len(training.models)
     n_lines = max(LEAST_LINES, share // (4 * room)) if uses_cache else 0
     model.held = with_room(model.held, room, n_lines)
@@ -255,11 +278,14 @@ def learn_chunk(
         _walk(training, model, visit, order, walker)
 
     mistakes = sum(int(model.held.counts[MISTAKES]) for model in training.models)
-    try:
-        for_each(learn, len(training.models), n_jobs, report)
-    finally:
-        training.n_learned += 1
-        _settle(training, chunk, first_place, known)
+    with interrupts_wait():
+        try:
+            for_each(learn, len(training.models), n_jobs, report)
+        finally:
+            training.n_learned += 1
+            _settle(training, chunk, first_place, known)
+        if training.course is not None:
+            training.course.n_visited += part.size
     mistakes = sum(int(model.held.counts[MISTAKES]) for model in training.models) - mistakes
     report(part.size, training.support.size, mistakes / (part.size * len(training.models)))
 

@@ -6,9 +6,8 @@ Columns and classes are met as they come: a class that is not announced starts w
 """
 
 import contextlib
-import signal
-import threading
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import scipy.sparse as sp
@@ -18,10 +17,21 @@ from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.progress import StreamReport, stream_progress
+from polyplane.estimator.resuming import check_can_resume, interrupts_wait
 
-__all__ = ["RowStream", "check_alone", "fit_stream"]
+__all__ = ["RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream"]
 
 Estimator = TypeVar("Estimator")
+
+
+@dataclass
+class StreamCourse:
+    """How far training from a stream has come."""
+
+    seed: int  # of the order of rows
+    n_passes: int = 0  # completed
+    n_chunks: int = 0  # of the pass at work that have been learned
+    n_rows: int = 0  # of all passes
 
 
 @runtime_checkable
@@ -45,37 +55,69 @@ def fit_stream(
     *,
     classes: Any = None,
     report: StreamReport | None = None,
+    resumes: bool = False,
 ) -> Estimator:
     """Train on the rows of a stream; return the estimator.
 
-    It starts anew unless it has `warm_start`. `classes` announces labels, `report` is called after
-    each chunk. An error leaves the estimator as it was. Ctrl-C is raised once the chunk at work has
-    been learned, and leaves a model that can be used and trained further; a second Ctrl-C is raised
-    at once.
+    It starts anew unless it has `warm_start`, or `resumes` where it was interrupted. `classes`
+    announces labels, `report` is called after each chunk. An error leaves the estimator as it was.
+    Ctrl-C is raised once the chunk at work has been learned, and leaves a model that can be used,
+    trained further and resumed; a second Ctrl-C is raised at once.
     """
     model: Any = estimator
     check_parameters(model)
     _check_streamable(model, stream)
-    seed = int(check_random_state(model.random_state).randint(2**31))
-    bar = stream_progress(type(model).__name__, model.max_iter, bool(model.verbose))
-    with _started_anew(model), bar as show, _without_bars(model):
-        n_rows = 0
-        for n_passes in range(model.max_iter):
-            new_pass = stream.shuffled([seed, n_passes]) if model.shuffle else iter(stream)
-            with contextlib.closing(new_pass) as chunks:
-                for chunk in chunks:
-                    with _interrupts_wait():
+    if resumes:
+        check_can_resume(model, hasattr(model, "_stream_course"))
+    with _started_anew(model, resumes), _without_bars(model) as is_shown:
+        course = model._stream_course = _course_of(model)
+        title = type(model).__name__
+        with stream_progress(title, model.max_iter, is_shown) as show:
+            while course.n_passes < model.max_iter:
+                for chunk in _rest_of_pass(model, stream):
+                    with interrupts_wait():
                         _learn(model, chunk, classes)
-                        model.n_iter_ = n_passes
-                    classes, n_rows = None, n_rows + chunk.X.shape[0]
-                    show(n_passes, n_rows)
+                        model.n_iter_ = course.n_passes
+                        course.n_chunks += 1
+                        course.n_rows += chunk.X.shape[0]
+                    classes = None
+                    show(course.n_passes, chunk.X.shape[0])
                     if report is not None:
-                        report(n_passes, n_rows)
-            _check_classes(model)
-            model.n_iter_ = n_passes + 1
+                        report(course.n_passes, course.n_rows)
+                _check_classes(model)
+                course.n_passes, course.n_chunks = course.n_passes + 1, 0
+                model.n_iter_ = course.n_passes
         if hasattr(model, "finish") and model._finishes():
             model.finish()
+        forget_stream(model)
     return estimator
+
+
+def forget_stream(model: Any) -> None:
+    """How far training from a stream had come no longer matters."""
+    vars(model).pop("_stream_course", None)
+
+
+def _course_of(model: Any) -> StreamCourse:
+    """Of the training that goes on, or of a new one."""
+    course: StreamCourse | None = vars(model).get("_stream_course")
+    return course or StreamCourse(int(check_random_state(model.random_state).randint(2**31)))
+
+
+def _rest_of_pass(model: Any, stream: RowStream) -> Iterator[Chunk]:
+    """The chunks of the pass at work that have not been learned yet."""
+    course = model._stream_course
+    n_learned = course.n_chunks
+    is_mixed = model.shuffle
+    new_pass = stream.shuffled([course.seed, course.n_passes]) if is_mixed else iter(stream)
+    with contextlib.closing(new_pass) as chunks:
+        for _ in range(n_learned):
+            if next(chunks, None) is None:
+                raise ValueError(
+                    f"{type(model).__name__}: the stream to resume ends before the place where "
+                    "training was interrupted: give the same rows and chunk_rows again."
+                )
+        yield from chunks
 
 
 def _learn(model: Any, chunk: Chunk, classes: Any) -> None:
@@ -121,11 +163,13 @@ def _check_classes(model: Any) -> None:
 
 
 @contextlib.contextmanager
-def _started_anew(model: Any) -> Iterator[None]:
+def _started_anew(model: Any, resumes: bool) -> Iterator[None]:
     """Forget what was learned before, unless training goes on from it or fails."""
     before = dict(vars(model))
-    if not model.warm_start:
-        for name in before.keys() - model.get_params(deep=False).keys():
+    if not resumes:
+        forget_stream(model)
+    if not resumes and not model.warm_start:
+        for name in vars(model).keys() - model.get_params(deep=False).keys():
             delattr(model, name)
     try:
         yield
@@ -137,33 +181,10 @@ def _started_anew(model: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_bars(model: Any) -> Iterator[None]:
-    """A progress bar for each chunk would be no progress."""
+def _without_bars(model: Any) -> Iterator[bool]:
+    """A progress bar for each chunk would be no progress; whether one is wanted at all."""
     shown, model.verbose = model.verbose, False
     try:
-        yield
+        yield bool(shown)
     finally:
         model.verbose = shown
-
-
-@contextlib.contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Hold the first Ctrl-C back until the end."""
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
-        yield
-        return
-    pressed: list[tuple[int, Any]] = []
-
-    def note(number: int, frame: Any) -> None:
-        if pressed:
-            usual(number, frame)
-        pressed.append((number, frame))
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-    if pressed:
-        usual(*pressed[0])

@@ -32,6 +32,7 @@ from polyplane.engine.planes import (
 from polyplane.engine.targets import LEFT_OUT, Targets
 from polyplane.estimator.classes_met import ClassesMet
 from polyplane.estimator.progress import Report
+from polyplane.estimator.resuming import SeenRows, interrupts_wait
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Problem
 from polyplane.model.record import FinishedPlanes, PlaneRecord, record_of
@@ -39,9 +40,12 @@ from polyplane.model.record import FinishedPlanes, PlaneRecord, record_of
 __all__ = [
     "HISTORY",
     "NO_CHOICE",
+    "Course",
     "Model",
+    "Snapshot",
     "Training",
     "Walk",
+    "Watch",
     "for_each",
     "next_multiple",
     "visit",
@@ -59,6 +63,7 @@ HISTORY = np.dtype(
     ]
 )
 NO_CHOICE = np.empty(0, np.int32)
+NO_ROWS = SeenRows(0, 0)
 
 
 class Snapshot(NamedTuple):
@@ -162,17 +167,52 @@ class Model:
 
 
 @dataclass
+class Course:
+    """How far one model has come in a fit: enough to go on after an interruption, to the bit."""
+
+    n_rows: int
+    chosen: Array  # the plane of each row, for machines that hold on to it
+    n_passes: int = 0  # completed
+    is_over: bool = False
+    first_step: int = 0  # of the pass at work
+    mixed_by: Any = None  # the generator's state before it mixed the rows of the pass at work
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether a pass has begun and not ended."""
+        return self.mixed_by is not None
+
+
+@dataclass
+class Watch:
+    """What early stopping has seen."""
+
+    best: float = np.inf
+    since_best: int = 0  # passes
+    snapshots: list[Snapshot] = field(default_factory=list)  # of all models at their best
+
+
+@dataclass
 class Training(ClassesMet):
     """What `fit` and `partial_fit` leave behind and take up again."""
 
     constant: float
     n_columns: int
     models: list[Model] = field(default_factory=list)
+    rows_seen: SeenRows = NO_ROWS  # by the latest fit
+    split_seed: int = 0  # of the rows that early stopping holds out
+    courses: list[Course] = field(default_factory=list)  # of the models, until a fit is finished
+    watch: Watch = field(default_factory=Watch)
     columns: Any = None  # how columns are mapped, for machines that scale them
     calibration: float = 1.0  # factor of class scores that makes them log-odds
     buffer: Any = None  # the first rows of a stream, for machines that start from some
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
     starts: bool = True  # whether new models of such machines start from the rows they are shown
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a fit was interrupted."""
+        return len(self.courses) > 0
 
     @property
     def n_steps(self) -> int:
@@ -244,20 +284,28 @@ def visit(
     """Visit the rows in `order`, once each."""
     done = 0
     while done < order.size:
-        before, mistakes = model.n_steps, int(model.planes.counts[MISTAKES])
-        next_act, next_note = walk.due(before), _next_record(before)
-        part = order[done : done + min(next_act, next_note) - before]
-        model.n_steps = walk.steps(model, data, part, chosen)
-        visited = model.n_steps - before
-        done += visited
-        if model.n_steps == next_act:
-            walk.act(model)
-        if visited < part.size or has_idle_tile(model.planes):
-            _make_room(model, chosen)
-        if model.n_steps == next_note:
-            model.note()
-        n_mistakes = int(model.planes.counts[MISTAKES]) - mistakes
+        with interrupts_wait():
+            before, mistakes = model.n_steps, int(model.planes.counts[MISTAKES])
+            done += _visit_some(model, data, order[done:], chosen, walk)
+            visited = model.n_steps - before
+            n_mistakes = int(model.planes.counts[MISTAKES]) - mistakes
         report(visited, count_planes(model.planes), n_mistakes / max(visited, 1))
+
+
+def _visit_some(model: Model, data: TrainingData, order: Array, chosen: Array, walk: Walk) -> int:
+    """Visit the first rows in `order`, up to where something is due; return how many."""
+    before = model.n_steps
+    next_act, next_note = walk.due(before), _next_record(before)
+    part = order[: min(next_act, next_note) - before]
+    model.n_steps = walk.steps(model, data, part, chosen)
+    visited = model.n_steps - before
+    if model.n_steps == next_act:
+        walk.act(model)
+    if visited < part.size or has_idle_tile(model.planes):
+        _make_room(model, chosen)
+    if model.n_steps == next_note:
+        model.note()
+    return visited
 
 
 class Stopped(Exception):

@@ -311,7 +311,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
         self._calibration = 1.0
         if any(getattr(self, name) == "auto" for name in trials.SEARCHED):
             title = f"{self._title()}: settings"
-            with progress(title, trials.count_steps(), self._shows()) as report:
+            n_steps = trials.count_steps()
+            with progress(title, n_steps, self._shows(), is_search=True) as report:
                 best, self._calibration = trials.run(effective_n_jobs(self.n_jobs), report)
             found |= best
         return found

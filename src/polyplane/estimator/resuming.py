@@ -1,0 +1,76 @@
+"""Going on with a fit that was interrupted: where it may be cut, and what it must find again.
+
+Between two steps everything is in order, and how far a fit has come is kept beside its models:
+`Course`, `KernelCourse` and `StreamCourse`. Ctrl-C waits for such a place.
+"""
+
+import contextlib
+import signal
+import threading
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from polyplane.engine.planes import Array
+
+__all__ = ["SeenRows", "check_can_resume", "check_same_rows", "interrupts_wait", "seen_rows"]
+
+
+class SeenRows(NamedTuple):
+    """By what the rows of a fit are known again."""
+
+    n_rows: int
+    checksum: int  # of their classes
+
+
+def seen_rows(labels: Array) -> SeenRows:
+    """The rows with these codes of classes."""
+    return SeenRows(labels.size, zlib.crc32(labels.tobytes()))
+
+
+def check_can_resume(estimator: Any, is_interrupted: bool) -> None:
+    """There must be something left to do."""
+    if not is_interrupted:
+        raise ValueError(
+            f"{type(estimator).__name__} has no interrupted fit of this kind to resume: call fit, "
+            "with warm_start=True to go on from the model at hand."
+        )
+
+
+def check_same_rows(estimator: Any, found: SeenRows, expected: SeenRows) -> None:
+    """Other rows would make another model."""
+    if found.n_rows != expected.n_rows:
+        raise ValueError(
+            f"{type(estimator).__name__}: the fit to resume began with {expected.n_rows} rows, and "
+            f"X has {found.n_rows}: give the same rows in the same order."
+        )
+    if found != expected:
+        raise ValueError(
+            f"{type(estimator).__name__}: the labels are not those with which the fit to resume "
+            "began: give the same rows in the same order."
+        )
+
+
+@contextlib.contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Hold the first Ctrl-C back until the end; the second is raised at once."""
+    usual: Any = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not callable(usual) or getattr(usual, "waits", False):
+        yield
+        return
+    pressed: list[tuple[int, Any]] = []
+
+    def note(number: int, frame: Any) -> None:
+        if pressed:
+            usual(number, frame)
+        pressed.append((number, frame))
+
+    note.waits = True  # type: ignore[attr-defined]
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if pressed:
+        usual(*pressed[0])
