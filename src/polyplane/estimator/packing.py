@@ -123,6 +123,9 @@ def _support_set(**fields: Any) -> SupportSet:
 
 
 STORED: dict[type, Half] = {
+    Training: Half(
+        lambda training: _without(training, "centres"), lambda **kept: _made_of(Training, kept)
+    ),
     Planes: Half(lambda planes: _without(planes, "idle", "scores", "shrunk_scores"), _planes),
     FirstRows: Half(vars, _first_rows),
     SupportRows: Half(lambda pool: _without(pool.rows, "lengths"), _support_rows),

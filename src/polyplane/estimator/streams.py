@@ -36,7 +36,7 @@ class StreamCourse:
 
 @runtime_checkable
 class RowStream(Protocol):
-    """What `polyplane.stream` returns; to ask whether X is one loads no reader."""
+    """What `polyplane.stream` returns, or what is like it; asking loads no reader."""
 
     @property
     def is_once(self) -> bool:
@@ -72,8 +72,8 @@ def fit_stream(
     with _started_anew(model, resumes), _without_bars(model) as is_shown:
         course = model._stream_course = _course_of(model)
         title = type(model).__name__
-        with stream_progress(title, model.max_iter, is_shown) as show:
-            while course.n_passes < model.max_iter:
+        with stream_progress(title, _count_passes(model), is_shown) as show:
+            while course.n_passes < _count_passes(model):
                 for chunk in _rest_of_pass(model, stream):
                     with interrupts_wait():
                         _learn(model, chunk, classes)
@@ -102,6 +102,11 @@ def _course_of(model: Any) -> StreamCourse:
     """Of the training that goes on, or of a new one."""
     course: StreamCourse | None = vars(model).get("_stream_course")
     return course or StreamCourse(int(check_random_state(model.random_state).randint(2**31)))
+
+
+def _count_passes(model: Any) -> int:
+    """Where that is left open, one: a stream may be endless."""
+    return 1 if model.max_iter == "auto" else int(model.max_iter)
 
 
 def _rest_of_pass(model: Any, stream: RowStream) -> Iterator[Chunk]:
@@ -147,7 +152,7 @@ def _check_streamable(model: Any, stream: RowStream) -> None:
         raise ValueError(
             f"{name}: early_stopping needs all rows at once, not a stream: set it to False."
         )
-    if stream.is_once and model.max_iter > 1:
+    if stream.is_once and _count_passes(model) > 1:
         raise ValueError(
             f"{name}: max_iter={model.max_iter} passes need a stream that can be read again, which "
             "a pipe cannot: set max_iter=1, or save it to a file first."

@@ -277,6 +277,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         return seen
 
     def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
+        training.centres = {}
         if self.compress:
             for model in training.models:
                 self._compress(model, data, members)

@@ -86,7 +86,7 @@ def _header(values: str, arrays: Mapping[str, Array]) -> bytes:
         code = CODES[array.dtype.name]
         entries[name] = {"dtype": code, "shape": array.shape, "data_offsets": [start, end]}
         start = end
-    checksum = _checksum(values, (_bytes_of(array) for array in arrays.values()))
+    checksum = _checksum(values, arrays)
     about = {"polyplane": values, "format": str(FORMAT), "checksum": checksum}
     header = json.dumps({"__metadata__": about, **entries}).encode()
     header += b" " * (-(8 + len(header)) % ALIGNMENT)
@@ -97,10 +97,11 @@ def _bytes_of(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _checksum(values: str, parts: Any) -> str:
+def _checksum(values: str, arrays: Mapping[str, Array]) -> str:
     total = zlib.crc32(values.encode())
-    for part in parts:
-        total = zlib.crc32(part, total)
+    for name, array in arrays.items():
+        total = zlib.crc32(f"{name} {array.dtype.name} {array.shape}".encode(), total)
+        total = zlib.crc32(_bytes_of(array), total)
     return f"{total:08x}"
 
 
@@ -136,12 +137,12 @@ def _read(file: Any, size: int, path: Any) -> tuple[dict[str, Any], dict[str, Ar
     try:
         with safetensors.safe_open(os.fspath(path), framework="np"):
             pass  # its checks: offsets follow each other up to the end, and fit dtype and shape
-        arrays = {name: _array_in(buffer, first, entries[name]) for name in entries}
+        in_order = sorted(entries, key=lambda name: entries[name]["data_offsets"])
+        arrays = {name: _array_in(buffer, first, entries[name]) for name in in_order}
         values = json.loads(about["polyplane"])
     except Exception as error:
         raise ModelError(f"is damaged: {_first_line(error)}", path) from None
-    parts = (_bytes_of(arrays[name]) for name in sorted(entries, key=_offset_in(entries)))
-    if _checksum(about["polyplane"], parts) != about.get("checksum"):
+    if _checksum(about["polyplane"], arrays) != about.get("checksum"):
         raise ModelError("is damaged: its checksum does not fit; get or train it again", path)
     return values, arrays
 
@@ -193,13 +194,6 @@ def _array_in(buffer: Any, first: int, entry: Mapping[str, Any]) -> Array:
         return np.empty(shape, dtype)
     array = np.frombuffer(buffer, dtype, count, first + start).reshape(shape)
     return array if array.flags.aligned else array.copy()
-
-
-def _offset_in(entries: Mapping[str, Any]) -> Any:
-    def offset(name: str) -> Any:
-        return entries[name]["data_offsets"]
-
-    return offset
 
 
 def _first_line(error: Exception) -> str:
