@@ -30,7 +30,7 @@ from polyplane.engine.deformation import (
     steps_of,
 )
 
-__all__ = ["Deformation", "default_source", "infinite_digits"]
+__all__ = ["Deformation", "default_source", "enlarged_digits", "infinite_digits"]
 
 Bytes = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
@@ -153,7 +153,7 @@ def default_source() -> Source:
         labels = labels_path_of(images)
         if images.is_file() and labels is not None:
             return _idx_digits(images, labels)
-    return _enlarged_digits()
+    return enlarged_digits()
 
 
 def _opened(path: Path) -> Any:
@@ -174,7 +174,7 @@ def _idx_digits(images: Path, labels: Path) -> Source:
 
 
 @lru_cache(maxsize=1)
-def _enlarged_digits() -> Source:
+def enlarged_digits() -> Source:
     """8 x 8 counts of 0 ... 16 as 28 x 28 bytes, the digit in the middle 20 x 20."""
     counts, y = load_digits(return_X_y=True)
     small = counts.astype(np.int64).reshape(-1, 8, 8)
