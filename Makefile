@@ -30,9 +30,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 $(OLDEST)/.installed: pyproject.toml constraints-oldest.txt
 	$(call install,$(OLDEST),constraints-oldest.txt,test)
 
-demo: env  ## train on digits and show what was learned
-	@echo 'Running the demo.'
-	@$(BIN)/python -m polyplane.cli.demo
+demo: env  ## the guided first minute: five machines on digits, pictures, a model in files
+	@$(BIN)/polyplane demo
 
 test: lint  ## lint, then the test suite compiled and, for coverage inside loops, without the JIT
 	@echo 'Testing the compiled code and, at the same time, the same code without the JIT.'
