@@ -1,6 +1,7 @@
 """Files that appear under their names only when they are whole: a failure leaves what was there."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ __all__ = ["whole_file"]
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file beside the one named, which takes its place once all has reached the disk."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "is a folder, a pipe or a device: name a file", str(path))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         with open(unfinished, "wb") as file:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from polyplane.cli.failures import CallError
 from polyplane.cli.rows import chunks_of
@@ -15,6 +14,7 @@ from polyplane.cli.screen import Screen
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.reading import Stream
+from polyplane.report.trials import new_scaler
 
 __all__ = ["ScaledStream", "scaled", "scaler_of_rows", "scaler_of_stream"]
 
@@ -37,7 +37,7 @@ def scaler_of_rows(scale: str, X: Any) -> Any:
     """What the rows of X tell about their columns; None where nothing is asked for."""
     if scale == "none":
         return None
-    return _new(scale, sp.issparse(X)).fit(_floats(X))
+    return new_scaler(scale, sp.issparse(X)).fit(_floats(X))
 
 
 def scaler_of_stream(scale: str, rows: Stream, screen: Screen) -> Any:
@@ -55,16 +55,12 @@ def scaler_of_stream(scale: str, rows: Stream, screen: Screen) -> Any:
         n_passes -= 1
         for chunk in chunks_of(rows, screen, "Looking at columns"):
             if scaler is None:
-                scaler = _new(scale, sp.issparse(chunk.X))
+                scaler = new_scaler(scale, sp.issparse(chunk.X))
                 n_passes += sp.issparse(chunk.X)  # the first only tells how many there are
             if n_passes == 0:
                 X = widened(chunk.X, rows.n_columns) if sp.issparse(chunk.X) else chunk.X
                 scaler.partial_fit(_floats(X))
     return scaler
-
-
-def _new(scale: str, is_sparse: bool) -> Any:
-    return MaxAbsScaler() if scale == "maxabs" else StandardScaler(with_mean=not is_sparse)
 
 
 @dataclass

@@ -28,7 +28,7 @@ from polyplane.data.chunks import BadRows, Chunk, DataError
 from polyplane.data.record_batches import HAS_LABELS, N_FEATURES, BatchRows
 from polyplane.data.table import Layout, TableOptions
 
-__all__ = ["arrow_chunks", "chunks", "write"]
+__all__ = ["LABEL", "arrow_chunks", "chunks", "columns_of", "write"]
 
 BATCH_ROWS = 4096  # columns become rows within the cache
 READ_BYTES = 1 << 20
@@ -156,13 +156,13 @@ def _write_chunks(file: BinaryIO, chunks: Iterator[Chunk], names: Sequence[str] 
     first = next(chunks, None)
     if first is None:
         raise ValueError("There are no chunks to write, expected at least one.")
-    schema = _columns_of(first, names).schema
+    schema = columns_of(first, names).schema
     n_rows = n_features = 0
     with pyarrow.parquet.ParquetWriter(
         file, schema, compression="zstd", write_page_checksum=True
     ) as writer:
         for chunk in chain([first], chunks):
-            table = _columns_of(chunk, names)
+            table = columns_of(chunk, names)
             if table.schema.names != schema.names:
                 raise ValueError(
                     f"A chunk has columns {table.schema.names[:5]}..., unlike the first, which "
@@ -177,7 +177,7 @@ def _write_chunks(file: BinaryIO, chunks: Iterator[Chunk], names: Sequence[str] 
     return n_rows
 
 
-def _columns_of(chunk: Chunk, names: Sequence[str] | None) -> Any:
+def columns_of(chunk: Chunk, names: Sequence[str] | None) -> Any:
     """The chunk as an Arrow table."""
     X, y = chunk
     columns: dict[str, Any]

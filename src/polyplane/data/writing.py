@@ -9,18 +9,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from polyplane.data import libsvm_text, parquet
+from polyplane.data import arrays_output, arrow_output, csv_output, libsvm_text, parquet
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.formats import format_by_name
+from polyplane.whole_files import whole_file
 
 try:
     import zstandard
 except ImportError:  # an extra
     zstandard = None  # type: ignore[assignment]
 
-__all__ = ["write"]
+__all__ = ["NAMED", "PIPED", "WRITTEN", "format_written", "text_file", "write", "write_to"]
 
-WRITTEN = ("libsvm", "parquet")
+WRITTEN = ("libsvm", "csv", "parquet", "arrow", "npy", "npz")
+PIPED = ("libsvm", "csv", "arrow")  # the others are finished at their beginning
+COMPRESSIBLE = ("libsvm", "csv")
+NAMED = ("csv", "parquet", "arrow")  # those whose columns have names
 
 
 def _zstd(file: BinaryIO) -> Any:
@@ -42,62 +46,119 @@ def write(
     chunks: Iterable[Chunk],
     format: str | None = None,
     names: Sequence[str] | None = None,
+    n_features: int | None = None,
 ) -> int:
-    """Write chunks as LIBSVM text or Parquet, by the name of the file; return how many rows.
+    """Write chunks in the format that the name of the file says; return how many rows.
 
-    Text is compressed if the name ends with .gz, .bz2, .xz or .zst; its indices start at 1.
-    `names` are those of dense columns of Parquet.
+    Text is compressed if the name ends with .gz, .bz2, .xz or .zst; indices of LIBSVM text start
+    at 1. `names` are those of columns of CSV, and of dense columns of Parquet and Arrow.
+    `n_features` is the width of sparse rows, which CSV and Arrow cannot learn on the way.
+    npy has its labels in a file beside it.
     """
+    path = Path(path)
+    kind = format_written(path, format)
+    _check_names(kind, names)
+    _check_place(path)
+    checked = _checked(chunks)
+    if kind == "parquet":
+        return parquet.write(path, checked, names)
+    if kind == "npy":
+        return arrays_output.write_npy(path, checked)
+    with text_file(path) as file:
+        if kind == "npz":
+            return arrays_output.write_npz(file, checked, path)
+        if kind == "arrow":
+            return arrow_output.write(file, checked, names, n_features)
+        return write_to(file, checked, kind, names, n_features)
+
+
+def write_to(
+    file: BinaryIO,
+    chunks: Iterable[Chunk],
+    format: str,
+    names: Sequence[str] | None = None,
+    n_features: int | None = None,
+) -> int:
+    """Write chunks to an open file or a pipe as LIBSVM text, CSV or an Arrow stream."""
+    if format not in PIPED:
+        raise ValueError(f"{format} cannot be written to a pipe, but {', '.join(PIPED)}.")
+    _check_names(format, names)
+    checked = _checked(chunks)
+    if format == "libsvm":
+        return _write_text(file, checked)
+    if format == "csv":
+        return csv_output.write(file, checked, names, n_features)
+    return arrow_output.write(file, checked, names, n_features, is_stream=True)
+
+
+def format_written(path: str | os.PathLike[str], format: str | None = None) -> str:
+    """The format in which a file of that name is written."""
     path = Path(path)
     kind = format or format_by_name(path)
     if kind not in WRITTEN:
         found = f"format is {format!r}" if format else f"the name {path.name!r} states no format"
+        if kind is not None and not format:
+            found = f"the name {path.name!r} states the format {kind}"
         raise ValueError(f"{found}, expected one of {', '.join(WRITTEN)} that can be written.")
-    _check_place(path)
-    if kind == "parquet":
-        if path.suffix.lower() in COMPRESSORS:
-            raise ValueError(f"{path.name!r} would be compressed twice: leave {path.suffix} out.")
-        return parquet.write(path, chunks, names)
-    if names is not None:
-        raise ValueError("names are given, but LIBSVM text has none: write Parquet, or leave them.")
-    with _new_file(path) as file:
-        return _write_text(file, chunks)
+    if kind not in COMPRESSIBLE and path.suffix.lower() in COMPRESSORS:
+        raise ValueError(f"{path.name!r} would be compressed twice: leave {path.suffix} out.")
+    return kind
+
+
+def _check_names(kind: str, names: Sequence[str] | None) -> None:
+    if names is not None and kind not in NAMED:
+        raise ValueError(
+            f"names are given, but {kind} has none: write one of {', '.join(NAMED)}, or leave them."
+        )
 
 
 def _check_place(path: Path) -> None:
     if path.is_dir():
         raise DataError("is a folder: name a file in it", str(path))
+    if path.exists() and not path.is_file():  # taking its place would be the end of a device
+        raise DataError("is a pipe or a device: name a file", str(path))
     if not path.parent.is_dir():
         raise DataError("cannot be written, for there is no such folder: make it first", str(path))
 
 
+def _checked(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The same chunks: one at least, with a label for each row or none at all."""
+    is_labelled = None
+    for chunk in chunks:
+        n_rows, n_labels = chunk.X.shape[0], len(chunk.y)
+        if n_rows == n_labels == 0:
+            continue
+        if is_labelled is None:
+            is_labelled = n_labels > 0
+        if n_labels != (n_rows if is_labelled else 0):
+            raise ValueError(
+                f"A chunk has {n_rows:,} rows, but {n_labels:,} labels: expected one for each, in "
+                "all chunks or in none."
+            )
+        yield chunk
+    if is_labelled is None:
+        raise ValueError("There are no chunks to write, expected at least one.")
+
+
 def _write_text(file: BinaryIO, chunks: Iterable[Chunk]) -> int:
-    n_rows = n_chunks = 0
+    n_rows = 0
     for chunk in chunks:
         if not chunk.y.size:
-            raise ValueError("Rows have no labels, which LIBSVM text needs: write Parquet.")
+            raise ValueError("Rows have no labels, which LIBSVM text needs: write another format.")
         libsvm_text.write(file, chunk.X, chunk.y)
-        n_rows, n_chunks = n_rows + chunk.X.shape[0], n_chunks + 1
-    if n_chunks == 0:
-        raise ValueError("There are no chunks to write, expected at least one.")
+        n_rows += chunk.X.shape[0]
     return n_rows
 
 
 @contextlib.contextmanager
-def _new_file(path: Path) -> Iterator[BinaryIO]:
+def text_file(path: Path) -> Iterator[BinaryIO]:
     """A file, compressed as its name says, that takes its place when all has been written."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    _check_place(path)
     compressor = COMPRESSORS.get(path.suffix.lower(), contextlib.nullcontext)
-    try:
-        with open(unfinished, "wb") as file:
-            try:
-                compressed = compressor(file)
-            except DataError as error:
-                raise DataError(error.problem, str(path)) from None
-            with compressed as out:
-                yield out
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        try:
+            compressed = compressor(file)
+        except DataError as error:
+            raise DataError(error.problem, str(path)) from None
+        with compressed as out:
+            yield out

@@ -1,0 +1,47 @@
+"""The program `polyplane`: help without delay, everything else through typer."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from polyplane.cli.failures import exit_code_of
+from polyplane.cli.help_text import help_of, overview
+from polyplane.cli.verbs import VERBS, verb_called
+
+__all__ = ["main"]
+
+COMPLETION = "_POLYPLANE_COMPLETE"  # set by a shell that asks what could come next
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    _accept_any_text()
+    text = None if COMPLETION in os.environ else _help_asked(words)
+    if text is not None:
+        return exit_code_of(lambda: print(text), is_debug=False)
+    return exit_code_of(lambda: _run(words), is_debug="--debug" in words)
+
+
+def _run(words: list[str]) -> int:
+    from polyplane.cli.app import run  # noqa: PLC0415  typer alone takes longer than help may
+
+    return run(words)
+
+
+def _help_asked(words: list[str]) -> str | None:
+    """The help that the words ask for, if they do."""
+    if words and words[0] in VERBS:
+        options = words[: words.index("--")] if "--" in words else words
+        return help_of(verb_called(words[0], words)) if "--help" in options else None
+    if words in ([], ["--help"]):
+        return overview([verb_called(name) for name in VERBS])
+    return None
+
+
+def _accept_any_text() -> None:
+    """A terminal that knows only ASCII gets question marks, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
+        if not encoding.startswith("utf") and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,99 @@
+"""Rows for verbs: streams as the command line describes them, with progress and fair blame."""
+
+import contextlib
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from polyplane.cli.failures import CallError
+from polyplane.cli.screen import Screen
+from polyplane.data.chunks import Array, Chunk, DataError
+from polyplane.data.reading import Stream, stream
+from polyplane.data.table import Layout
+from polyplane.report.sample import sample
+
+__all__ = [
+    "blamed_on_the_call",
+    "check_labels",
+    "chunks_of",
+    "labelled_sample",
+    "open_rows",
+    "tell_of_bad_rows",
+]
+
+MANY = 100  # different numbers with fractions, from which they are no classes
+
+
+@contextlib.contextmanager
+def blamed_on_the_call() -> Iterator[None]:
+    """What readers say of options is a fault of the call; `DataError` is one of the data."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise CallError(str(error)) from error
+
+
+def open_rows(
+    data: str | Sequence[str],
+    reading: dict[str, Any],
+    *,
+    layout: Layout | None = None,
+    **others: Any,
+) -> Stream:
+    """The rows of files, as options of reading say; `layout` is that of a model."""
+    with blamed_on_the_call():
+        return stream(list(data) if not isinstance(data, str) else data, layout=layout,
+                      **others, **reading)  # fmt: skip
+
+
+def chunks_of(rows: Stream, screen: Screen, title: str) -> Generator[Chunk, None, None]:
+    """One pass with its progress; in the end rows that were left out are counted."""
+    with blamed_on_the_call(), screen.progress(title) as advance, contextlib.closing(
+        iter(rows)
+    ) as chunks:  # fmt: skip
+        for chunk in chunks:
+            yield chunk
+            advance(chunk.X.shape[0])
+    tell_of_bad_rows(rows, screen)
+
+
+def tell_of_bad_rows(rows: Stream, screen: Screen) -> None:
+    """Say how many rows were left out in the latest pass."""
+    n_bad, n_left_out = rows.bad.n_skipped, rows.layout.n_left_out
+    if n_bad:
+        first = f"; the first: {rows.bad.errors[0]}" if rows.bad.errors else ""
+        screen.note(f"{n_bad:,} rows could not be read and were left out{first}.")
+    if n_left_out:
+        screen.note(f"{n_left_out:,} rows without a value were left out.")
+
+
+def labelled_sample(
+    data: Sequence[str], reading: dict[str, Any], n_rows: int, seed: int, screen: Screen
+) -> tuple[Chunk, int]:
+    """So many random rows of at least two classes, and how many there were."""
+    if n_rows < 10:
+        raise CallError(f"--rows is {n_rows}, expected 10 or more.")
+    rows = open_rows(data, reading)
+    found, n_met = sample(chunks_of(rows, screen, "Reading"), n_rows, seed)
+    check_labels(found.y, data[0])
+    return found, n_met
+
+
+def check_labels(y: Array, source: str) -> None:
+    """Rows to learn from have labels, of two classes at least and not one for each row."""
+    if not y.size:
+        raise DataError("has no labels, which this needs: name their column with --label", source)
+    labels = np.unique(y)
+    if labels.size < 2:
+        raise DataError(f"has only the label {labels.tolist()[0]!r}, expected two classes", source)
+    has_fractions = labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any())
+    is_much = labels.size > max(MANY, y.size // (10 if has_fractions else 2))
+    if is_much and labels.dtype.kind in "iuf":
+        raise DataError(
+            f"has {labels.size:,} different numbers for labels, expected classes: name the column "
+            "of the label with --label",
+            source,
+        )

@@ -1,0 +1,135 @@
+"""Exit codes and sentences: whatever goes wrong, no traceback unless it was asked for."""
+
+import importlib
+
+import pytest
+
+import polyplane
+from polyplane.cli import info
+from polyplane.cli.failures import BAD_CALL, BAD_INPUT, DONE, INTERRUPTED
+
+
+def test_version(call):
+    assert call("--version") == (DONE, f"polyplane {polyplane.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["trian"], "No such command 'trian'. Did you mean 'train'?"),
+        (["--wat"], "--wat"),
+        (["predict"], "Missing argument 'MODEL'"),
+        (["predict", "a.model"], "Missing argument 'DATA"),
+        (["info", "rows.csv", "--rwos", "3"], "--rwos"),
+        (["train", "rows.csv", "--epochs"], "--epochs"),
+        (["train", "rows.csv", "--epochs", "none"], "--epochs is 'none'"),
+        (["train", "rows.csv", "--mode", "batch"], "--mode is no option of --algorithm polyplane"),
+        (["train", "rows.csv", "-a", "svm"], "--algorithm is 'svm'"),
+        (["explore", "rows.csv", "--rows", "many"], "--rows is 'many', expected a whole number"),
+        (["export", "a.model"], "name it with -o"),
+        (["export", "a.model", "-o", "model.txt"], "expected one of onnx, c"),
+        (["convert", "rows.csv", "rows.xlsx"], "states no format"),
+        (["convert", "rows.csv", "rows.idx"], "states the format idx"),
+        (["convert", "rows.csv", "-"], "say --to FORMAT"),
+        (["info", "rows.csv", "--base", "7"], "base is 7, expected 0 or 1"),
+        (["info", "rows.csv", "--missing", "maybe"], "missing is 'maybe'"),
+        (["info", "rows.csv", "--on-bad", "maybe"], "on_bad is 'maybe'"),
+        (["bench", "--rounds", "0"], "--rounds is 0"),
+        (["explore", "rows.csv", "--folds", "1"], "--folds is 1"),
+        (["explore", "rows.csv", "--rows", "3"], "--rows is 3"),
+        (["tune", "rows.csv", "--folds", "3", "--share", "0.5"], "exclude each other"),
+        (["tune", "rows.csv", "--share", "1.5"], "--share is 1.5"),
+        (["tune", "rows.csv", "-a", "amm", "--try", "beta=3"], "--try is 'beta=3'"),
+        (["tune", "rows.csv", "-a", "amm", "--try", "alpha=-3"], "--alpha is -3.0"),
+        (["tune", "rows.csv", "-a", "amm", "--alpha", "1", "--try", "alpha=3"], "exclude"),
+    ],
+)  # fmt: skip
+def test_a_call_that_makes_no_sense_has_code_2(words, sentence, call):
+    code, out, err = call(*words)
+    assert code == BAD_CALL
+    assert out == ""
+    assert sentence in err
+    assert err.startswith("polyplane: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("info", ["absent.csv"]),
+        ("evaluate", ["absent.model", "rows.csv"]),
+        ("predict", ["rows.csv", "rows.csv"]),
+        ("export", ["rows.csv", "-o", "out.onnx"]),
+        ("convert", ["absent-*.csv", "out.csv"]),
+        ("explore", ["absent.csv"]),
+    ],
+)
+def test_a_file_that_is_at_fault_has_code_1(verb, words, call, files, monkeypatch):
+    monkeypatch.chdir(files)
+    code, out, err = call(verb, *words, "--json")
+    assert code == BAD_INPUT
+    assert out == ""
+    assert words[0].split("*")[0] in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def failing(error):
+    def run(screen, **asked):
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (KeyboardInterrupt(), INTERRUPTED, "Stopped. Nothing was left half-written."),
+        (ZeroDivisionError("0/0"), BAD_INPUT, "An error in polyplane itself, ZeroDivisionError"),
+        (MemoryError(), BAD_INPUT, "not enough memory"),
+        (OSError(28, "No space left on device", "out.csv"), BAD_INPUT, "out.csv: No space left"),
+        (PermissionError(13, "Permission denied", "x"), BAD_INPUT, "check the permissions"),
+    ],
+)
+def test_a_failure_is_one_sentence_and_with_debug_a_traceback(
+    error, code, words, call, monkeypatch
+):
+    monkeypatch.setattr(info, "run", failing(error))
+    done = call("info", "rows.csv")
+    assert (done.code, done.out) == (code, "")
+    assert words in done.err
+    assert done.err.count("\n") == 1
+    told = call("info", "rows.csv", "--debug")
+    assert told.code == code
+    assert "Traceback" in told.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_shown_for_each_shell(shell, call, monkeypatch):
+    monkeypatch.delenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", raising=False)
+    done = call("--show-completion", shell)
+    monkeypatch.delenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", raising=False)
+    assert done.code == DONE
+    assert "_POLYPLANE_COMPLETE" in done.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("polyplane tr", {"train"}),
+        ("polyplane train --algorithm kernel", {"kernel-pegasos", "kernel-perceptron"}),
+        ("polyplane export m --to o", {"onnx"}),
+    ],
+)
+def test_verbs_and_algorithms_are_completed(typed, expected, call, monkeypatch):
+    monkeypatch.setenv("_POLYPLANE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    done = call()
+    assert done.code == DONE
+    assert set(done.out.split()) == expected
+
+
+def test_each_verb_has_a_module_with_a_function_run():
+    for name in ("predict", "evaluate", "tune", "explore", "convert", "info", "export", "bench"):
+        assert callable(importlib.import_module(f"polyplane.cli.{name}").run)
