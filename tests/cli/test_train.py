@@ -227,3 +227,20 @@ def test_the_first_ctrl_c_saves_the_model_and_says_how_to_go_on(files, tmp_path,
     )
     assert code == 2
     assert "alpha cannot change" in err
+
+
+def test_where_indices_start_is_remembered(tmp_path, capsys):
+    """A file from 0 whose rows do not use feature 0 reads like one from 1."""
+    rows = [f"{k % 2} 0:{k % 3} {1 + k % 2}:1" for k in range(40)]
+    (tmp_path / "train.libsvm").write_text("\n".join(rows))
+    json_of(capsys, "train", tmp_path / "train.libsvm", "-a", "mm", "-m", tmp_path / "model",
+            "--seed", 1)  # fmt: skip
+    (tmp_path / "new.libsvm").write_text("0 1:1\n1 2:1\n")
+    code, out, _ = call(capsys, "predict", tmp_path / "model", tmp_path / "new.libsvm")
+    assert (code, out.split()) == (0, ["0", "1"])
+    code, _, err = call(
+        capsys, "predict", tmp_path / "model", tmp_path / "new.libsvm", "--base", 1, "-o",
+        tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    assert (tmp_path / "out").read_text().split() != ["0", "1"]

@@ -27,7 +27,7 @@ def run(
 ) -> None:
     """Count errors, confusions and planes."""
     loaded = load_model(model, data, jobs)
-    rows = open_rows(data, reading, layout=loaded.saved.layout)
+    rows = open_rows(data, reading, model=loaded.saved)
     tally = Tally.of(loaded.estimator.classes_)
     busy = _Planes(loaded)
     for chunk in chunks_of(rows, screen, "Evaluating"):

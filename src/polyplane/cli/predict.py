@@ -35,7 +35,7 @@ def run(
     loaded = load_model(model, data, jobs)
     if planes and not loaded.has_planes:
         raise CallError(f"--planes: the model is {loaded.name}, which has no planes: leave it out.")
-    rows = open_rows(data, reading, layout=loaded.saved.layout)
+    rows = open_rows(data, reading, model=loaded.saved)
     form = _Form(loaded, scores, planes, is_json=screen.json and output is None)
     with _destination(output) as out:
         out.write(form.header())
@@ -69,6 +69,7 @@ class _Form:
         self.model, self.scores, self.planes, self.is_json = model, scores, planes, is_json
         classes = model.estimator.classes_.tolist()
         self.scored = classes[1:] if len(classes) == 2 else classes
+        self.of_class = np.array([_csv([[label]]) for label in classes], object)
 
     def header(self) -> bytes:
         """Names of columns, where there are several."""
@@ -80,7 +81,10 @@ class _Form:
     def lines(self, X: Any) -> bytes:
         """A line for each row."""
         estimator = self.model.estimator
-        labels = estimator.predict(X).tolist()
+        found = estimator.predict(X)
+        if not (self.is_json or self.scores or self.planes):
+            return b"".join(self.of_class[np.searchsorted(estimator.classes_, found)].tolist())
+        labels = found.tolist()
         planes = estimator.assign(X).tolist() if self.planes else []
         scores: list[Any] = []
         if self.scores:

@@ -9,11 +9,13 @@ import numpy as np
 from polyplane.cli.failures import CallError
 from polyplane.cli.screen import Screen
 from polyplane.data.chunks import Array, Chunk, DataError
+from polyplane.data.formats import settled_by
 from polyplane.data.reading import Stream, stream
-from polyplane.data.table import Layout
+from polyplane.estimator.saving import SavedModel
 from polyplane.report.sample import sample
 
 __all__ = [
+    "base_of",
     "blamed_on_the_call",
     "check_labels",
     "chunks_of",
@@ -22,6 +24,7 @@ __all__ = [
     "tell_of_bad_rows",
 ]
 
+LOOKED_AT = 1_000  # rows, to see where indices start
 MANY = 100  # different numbers with fractions, from which they are no classes
 
 
@@ -40,13 +43,33 @@ def open_rows(
     data: str | Sequence[str],
     reading: dict[str, Any],
     *,
-    layout: Layout | None = None,
+    model: SavedModel | None = None,
     **others: Any,
 ) -> Stream:
-    """The rows of files, as options of reading say; `layout` is that of a model."""
+    """The rows of files, as options of reading say, and for a model as it knows them.
+
+    Of tables those are the columns; of LIBSVM text where indices start, which a file that does not
+    use the first feature would not tell.
+    """
     with blamed_on_the_call():
-        return stream(list(data) if not isinstance(data, str) else data, layout=layout,
-                      **others, **reading)  # fmt: skip
+        rows = stream(
+            list(data) if not isinstance(data, str) else data,
+            layout=model.layout if model else None,
+            **others,
+            **reading,
+        )
+    base = model.training.get("base") if model is not None else None
+    if base == 0 and reading.get("base") is None:
+        rows.settled = {"base": base}
+    return rows
+
+
+def base_of(rows: Stream) -> int | None:
+    """0 where the first rows of LIBSVM text have an index 0; None where that is open."""
+    if rows.is_once:
+        return None
+    base = settled_by(rows.sources[0], LOOKED_AT, rows.options).get("base")
+    return 0 if base == 0 else None
 
 
 def chunks_of(rows: Stream, screen: Screen, title: str) -> Generator[Chunk, None, None]:

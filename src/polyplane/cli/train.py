@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from polyplane.cli.estimators import made
 from polyplane.cli.failures import INTERRUPTED, CallError
 from polyplane.cli.models import LoadedModel
 from polyplane.cli.requests import TrainRequest
-from polyplane.cli.rows import check_labels, chunks_of, open_rows, tell_of_bad_rows
+from polyplane.cli.rows import base_of, check_labels, chunks_of, open_rows, tell_of_bad_rows
 from polyplane.cli.scaling import ScaledStream, scaled, scaler_of_rows, scaler_of_stream
 from polyplane.cli.screen import Screen
 from polyplane.cli.training_run import Stopped, Watch, run_under
@@ -53,7 +53,8 @@ class Job:
         request = self.request
         return {
             "data": list(request.data), "stream": request.stream, "chunk_rows": request.chunk_rows,
-            "scale": request.scale, "finished": is_finished,
+            "scale": request.scale, "base": self.saved.training.get("base"),
+            "finished": is_finished,
         }  # fmt: skip
 
     def write(self, is_finished: bool) -> None:
@@ -149,9 +150,10 @@ def _check_place(job: Job) -> None:
 def _rows(job: Job) -> Stream:
     request = job.request
     rows = open_rows(
-        request.data, request.reading, layout=job.saved.layout, cache=request.cache,
+        request.data, request.reading, model=job.saved, cache=request.cache,
         on_bad=request.on_bad, chunk_rows=request.chunk_rows or CHUNK_ROWS,
     )  # fmt: skip
+    job.saved.training.setdefault("base", base_of(rows))
     return rows
 
 
@@ -227,8 +229,9 @@ def _tested(job: Job) -> Tally | None:
     tally = Tally.of(classes)
     layout = job.saved.layout and Layout.from_dict(job.saved.layout.to_dict(), is_frozen=True)
     rows = open_rows(
-        job.request.test, job.request.reading, layout=layout, on_bad=job.request.on_bad
-    )
+        job.request.test, job.request.reading, model=replace(job.saved, layout=layout),
+        on_bad=job.request.on_bad,
+    )  # fmt: skip
     for chunk in chunks_of(rows, job.screen, "Testing"):
         if not chunk.y.size:
             raise DataError("has no labels, without which there are no errors", job.request.test)
