@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 LOOKED_AT = 1_000  # rows, to see where indices start
+ENOUGH_LABELS = 100_000  # of the first rows; more are not sorted without need
 MANY = 100  # different numbers with fractions, from which they are no classes
 
 
@@ -109,11 +110,14 @@ def check_labels(y: Array, source: str) -> None:
     """Rows to learn from have labels, of two classes at least and not one for each row."""
     if not y.size:
         raise DataError("has no labels, which this needs: name their column with --label", source)
-    labels = np.unique(y)
+    labels = np.unique(y[:ENOUGH_LABELS])
+    if labels.size < 2:
+        labels = np.unique(y)
     if labels.size < 2:
         raise DataError(f"has only the label {labels.tolist()[0]!r}, expected two classes", source)
     has_fractions = labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any())
-    is_much = labels.size > max(MANY, y.size // (10 if has_fractions else 2))
+    n_rows = min(y.size, ENOUGH_LABELS)
+    is_much = labels.size > max(MANY, n_rows // (10 if has_fractions else 2))
     if is_much and labels.dtype.kind in "iuf":
         raise DataError(
             f"has {labels.size:,} different numbers for labels, expected classes: name the column "
