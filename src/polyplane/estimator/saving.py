@@ -15,19 +15,14 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import polyplane
 from polyplane.data.table import Layout
+from polyplane.estimator.demands import need, need_array, need_count, need_finite
 from polyplane.estimator.kernel_base import KernelClassifier
 from polyplane.estimator.kernel_training import KernelTraining
 from polyplane.estimator.packing import Packer, Unpacker
 from polyplane.estimator.parameters import REGISTRY, check_parameters
 from polyplane.estimator.predictor import Predictor
-from polyplane.estimator.soundness import (
-    check_estimator_state,
-    check_record,
-    need,
-    need_array,
-    need_count,
-    need_finite,
-)
+from polyplane.estimator.record_checks import check_record
+from polyplane.estimator.soundness import check_estimator_state
 from polyplane.estimator.training import Training
 from polyplane.model.file import ModelError, is_model_file, read_file, write_file
 
