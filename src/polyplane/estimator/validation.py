@@ -43,7 +43,8 @@ class TrainingData(NamedTuple):
 
 def read_matrix(estimator: Any, X: Any, reset: bool, constant: float) -> Rows:
     """X alone, for prediction."""
-    X = validate_data(estimator, _bytes_of(X), reset=reset, **_options(X))
+    if reset or not _is_plain(estimator, X):
+        X = validate_data(estimator, _bytes_of(X), reset=reset, **_options(X))
     return _checked_rows(X, constant)
 
 
@@ -51,7 +52,8 @@ def read_matrix_and_labels(
     estimator: Any, X: Any, y: Any, reset: bool, constant: float
 ) -> tuple[Rows, Array]:
     """X and y, for training."""
-    X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
+    if reset or not (_is_plain(estimator, X) and _are_plain_labels(y, X.shape[0])):
+        X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
     if _small_integers(y) is None:
         check_classification_targets(y)
     return _checked_rows(X, constant), y
@@ -106,6 +108,27 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def _is_plain(estimator: Any, X: Any) -> bool:
+    """Whether `validate_data` would hand X back as it is, of an estimator that goes on.
+
+    It takes a millisecond to find that out, in which some thousand rows can be learned.
+    """
+    if type(X) is np.ndarray:
+        is_kept = X.ndim == 2 and X.dtype in KEPT_DTYPES and X.flags.c_contiguous
+    else:
+        is_csr = type(X) in (sp.csr_matrix, sp.csr_array)
+        is_kept = is_csr and X.data.dtype in SPARSE_DTYPES and X.indices.dtype == X.indptr.dtype
+    n_features = getattr(estimator, "n_features_in_", None)
+    is_named = hasattr(estimator, "feature_names_in_")
+    return is_kept and X.shape[0] > 0 and X.shape[1] == n_features and not is_named
+
+
+def _are_plain_labels(y: Any, n_rows: int) -> bool:
+    """The same of y."""
+    is_vector = type(y) is np.ndarray and y.shape == (n_rows,)
+    return is_vector and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
 
 
 def _options(X: Any) -> dict[str, Any]:
@@ -173,27 +196,44 @@ def codes_of(y: Array, known: Array | None) -> tuple[Array, Array]:
     whole = _small_integers(y)
     if whole is not None:
         shift = int(whole.min())
-        present = np.flatnonzero(np.bincount(whole - shift))
-        labels, places = (present + shift).astype(y.dtype), whole - shift
-        table = np.zeros(int(whole.max()) - shift + 1, np.int32)
+        places = whole - shift
+        counts = np.bincount(places)
+        present = np.flatnonzero(counts)
+        labels, table = (present + shift).astype(y.dtype), np.zeros(counts.size, np.int32)
     else:
         labels, places = np.unique(y, return_inverse=True)
         present, table = np.arange(labels.size), np.zeros(labels.size, np.int32)
-    if known is None:
-        merged = labels
+    if known is None or known.size == 0:
+        merged, codes = labels, np.arange(labels.size)
     else:
-        if known.dtype.kind in "OUS" and labels.dtype.kind not in "OUS":
-            raise ValueError(
-                f"y holds numbers, but earlier labels are text, like {known.tolist()[0]!r}."
-            )
-        if known.dtype.kind not in "OUS" and labels.dtype.kind in "OUS":
-            raise ValueError(
-                f"y holds text, but earlier labels are numbers, like {known.tolist()[0]!r}."
-            )
-        merged = np.concatenate([known, labels[~np.isin(labels, known)]])
-    by_label = np.argsort(merged, kind="stable")
-    table[present] = by_label[np.searchsorted(merged, labels, sorter=by_label)]
+        _check_alike(known, labels)
+        merged, codes = _merged(known, labels)
+    table[present] = codes
     return merged, table[places]
+
+
+def _merged(known: Array, labels: Array) -> tuple[Array, Array]:
+    """The known labels and those that are new, which are sorted, and the code of each of these."""
+    order = np.argsort(known, kind="stable")
+    place = np.minimum(np.searchsorted(known, labels, sorter=order), known.size - 1)
+    codes = order[place]
+    is_new = known[codes] != labels
+    n_new = np.count_nonzero(is_new)
+    if n_new == 0:
+        return known, codes
+    codes[is_new] = known.size + np.arange(n_new)
+    return np.concatenate([known, labels[is_new]]), codes
+
+
+def _check_alike(known: Array, labels: Array) -> None:
+    if known.dtype.kind in "OUS" and labels.dtype.kind not in "OUS":
+        raise ValueError(
+            f"y holds numbers, but earlier labels are text, like {known.tolist()[0]!r}."
+        )
+    if known.dtype.kind not in "OUS" and labels.dtype.kind in "OUS":
+        raise ValueError(
+            f"y holds text, but earlier labels are numbers, like {known.tolist()[0]!r}."
+        )
 
 
 def row_weights(y: Array, sample_weight: Any, class_weight: Any) -> Array:
