@@ -27,6 +27,7 @@ _HOMES = {
     "Poly2Classifier": "polyplane.hyperplane.poly2",
     "ModelError": "polyplane.model.file",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
+    "import_model": "polyplane.estimator.importing",
     "load": "polyplane.estimator.saving",
     "read": "polyplane.data.reading",
     "save": "polyplane.estimator.saving",

@@ -1,12 +1,13 @@
 """Rows stay the same rows in every format."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyplane import read
+from polyplane import import_model, load, read
 from polyplane.cli.failures import BAD_CALL, BAD_INPUT
 from tests.cli.documented import check
 
@@ -106,3 +107,14 @@ def test_a_device_is_not_replaced_by_a_file(call, files):
     assert done.code == BAD_INPUT
     assert "is a pipe or a device" in done.err
     assert os.stat(os.devnull).st_ino == before.st_ino
+
+
+@pytest.mark.parametrize("name", ["iris_svm.model", "iris_linear.model"])
+def test_a_model_of_another_program_becomes_ours(name, call, tmp_path):
+    source = Path(__file__).parents[1] / "model" / "files" / name
+    done = call("convert", source, tmp_path / "our.model", "--json")
+    found = check("convert of a model", done.out)
+    loaded, imported = load(tmp_path / "our.model"), import_model(source)
+    rows = np.eye(found["features"], dtype=np.float32)
+    np.testing.assert_array_equal(loaded.decision_function(rows), imported.decision_function(rows))
+    assert call("convert", source, "-").code == BAD_CALL

@@ -9,7 +9,11 @@ import pytest
 from rich.console import Console
 
 from polyplane.cli import demo
+from polyplane.cli.main import main
+from polyplane.hyperplane.amm import AMMClassifier
+from polyplane.kernel.huller import HullerClassifier
 from polyplane.report.pictures import ink, pictures, signs
+from tests.cli.documented import check
 
 pytestmark = pytest.mark.compiled
 
@@ -26,6 +30,15 @@ def shown():
     )
     assert "Traceback" not in done.stderr
     return done.stdout
+
+
+def test_numbers_for_programs(monkeypatch, capsys):
+    few = demo.digits(300, 50)
+    monkeypatch.setattr(demo, "digits", lambda: few)
+    monkeypatch.setattr(demo, "MACHINES", {"AMM": AMMClassifier, "Huller": HullerClassifier})
+    assert main(["demo", "--json"]) == 0
+    found = check("demo", capsys.readouterr().out)
+    assert [outcome["machine"] for outcome in found["outcomes"]] == ["AMM", "Huller"]
 
 
 def test_it_shows_all_machines_once(shown):

@@ -1,6 +1,5 @@
 """`polyplane train` as a user calls it: files in, a model out, stopped and resumed on the way."""
 
-import json
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from polyplane.cli.main import main
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.estimator.saving import read_model
+from tests.cli.documented import check
 
 PIXELS, DIGITS = load_digits(return_X_y=True)
 PIXELS = PIXELS.astype(np.float32)
@@ -44,7 +44,7 @@ def call(capsys, *words):
 def json_of(capsys, *words):
     code, out, err = call(capsys, *words, "--json")
     assert code == 0, err
-    return json.loads(out)
+    return check("train", out)
 
 
 def test_a_model_is_trained_tested_and_written(files, tmp_path, capsys):

@@ -493,7 +493,7 @@ def test_progress_ends_at_its_end(kind, monkeypatch):
     announced, made = [], []
 
     @contextlib.contextmanager
-    def progress(title, n_rows, shown):
+    def progress(title, n_rows, shown, **_):
         announced.append(n_rows)
         made.append(0)
 

@@ -160,7 +160,7 @@ def test_returning_to_a_snapshot_undoes_all_since():
 def test_every_pass_has_an_order_of_its_own(kind, monkeypatch):
     orders = []
     monkeypatch.setattr(
-        "polyplane.estimator.base.visit", lambda model, data, order, *_: orders.append(order)
+        "polyplane.estimator.passes.visit", lambda model, data, order, *_: orders.append(order)
     )
     PegasosClassifier(max_iter=3, multi_class=kind, random_state=0).fit(X, Y)
     passes = [np.array(orders[k]) for k in range(0, len(orders), len(orders) // 3)]

@@ -201,3 +201,10 @@ def test_a_write_that_fails_leaves_what_was_there(path, monkeypatch, fails_at):
         write_file(path, {}, {"other": np.zeros(3)})
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["model"]
+
+
+def test_a_header_that_nobody_could_read_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_file, "LONGEST_HEADER", 500)
+    with pytest.raises(ModelError, match="6 arrays need a header longer"):
+        write_file(tmp_path / "model", VALUES, ARRAYS)
+    assert os.listdir(tmp_path) == []

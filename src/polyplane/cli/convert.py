@@ -1,4 +1,4 @@
-"""`polyplane convert`: rows from any format to any other, chunk by chunk."""
+"""`polyplane convert`: rows from any format to any other; models of other programs to ours."""
 
 import contextlib
 import sys
@@ -14,6 +14,8 @@ from polyplane.cli.screen import Screen
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import Stream
 from polyplane.data.writing import NAMED, format_written, write, write_to
+from polyplane.estimator.importing import import_model, is_text_model
+from polyplane.estimator.saving import save
 
 __all__ = ["run"]
 
@@ -29,7 +31,10 @@ def run(
     to: str | None,
     reading: dict[str, Any],
 ) -> None:
-    """Read chunks, write chunks."""
+    """Read chunks, write chunks; or read a model, write a model."""
+    if len(data) == 1 and is_text_model(data[0]):
+        _convert_model(screen, data[0], output, reading.get("n_features"))
+        return
     if output == "-" and to is None:
         raise CallError("OUT is standard output, whose name states no format: say --to FORMAT.")
     with blamed_on_the_call():
@@ -63,6 +68,16 @@ def run(
             "format": kind,
         }
     )
+
+
+def _convert_model(screen: Screen, path: str, output: str, n_features: int | None) -> None:
+    if output == "-":
+        raise CallError("OUT is standard output, but a model goes into a file: name one.")
+    model = import_model(path, n_features)
+    save(model, output)
+    name = type(model).__name__
+    screen.say(f"Wrote {output}, a {name} for {model.n_features_in_:,} columns.")
+    screen.result({"model": output, "algorithm": name, "features": model.n_features_in_})
 
 
 class _Counted:

@@ -145,7 +145,7 @@ def _explore() -> Verb:
 def _convert() -> Verb:
     return Verb(
         "convert",
-        "Write rows in another format, chunk by chunk.",
+        "Write rows in another format, or a model of another program in ours.",
         "convert clicks.csv.gz clicks.parquet",
         "polyplane.cli.convert",
         (
@@ -159,7 +159,7 @@ def _convert() -> Verb:
             *screen_options(),
         ],
         "The file appears when it is whole. Text is compressed if its name ends with .gz, .bz2, "
-        ".xz or .zst.",
+        ".xz or .zst. A model of LIBSVM, LIBLINEAR or BudgetedSVM becomes a model of polyplane.",
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@
 disk. `inlined` makes a word used inside such functions: it becomes part of its caller.
 `chosen_by_type` gives a word several bodies.
 Numba's own cache notices an edit only in the file of the function itself, so ours lives in a
-folder named by a hash of every source file of the package.
+folder named by a hash of every source file of the package from which compiled code may take a word.
 """
 
 import contextlib
@@ -29,6 +29,7 @@ __all__ = ["chosen_by_type", "inlined", "jit", "jit_is_disabled"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent.parent
+TOP_LAYERS = ("cli", "report")  # nothing below imports them
 DAYS_KEPT = 30  # folders of other versions of the sources are removed after that
 log = logging.getLogger("polyplane")
 
@@ -48,11 +49,13 @@ def cache_root() -> Path:
 
 
 def source_hash() -> str:
-    """Name of the present state of all sources of the package."""
+    """Name of the present state of all sources that compiled code can depend on."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode())
-        digest.update(path.read_bytes())
+        name = path.relative_to(PACKAGE)
+        if name.parts[0] not in TOP_LAYERS:
+            digest.update(name.as_posix().encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -84,9 +84,10 @@ class HyperplaneClassifier(Passes):
             seen = self._training_view(self._training, data)
             self._meet(self._training, labels, seen)
             forget_stream(self)
-            self.n_iter_, self._training.courses, self._training.split_seed = 0, [], seed
-            self._training.rows_seen = seen_rows(data.labels)
-        return self._run(seen, validation)
+            self._training.rows_seen, self._training.split_seed = seen_rows(data.labels), seed
+            members, held_out = self._split(data, validation, seed)
+            self._set_out(self._training, seen, members)  # from here on it can be resumed
+        return self._run(seen, members, held_out)
 
     def resume(
         self,
@@ -112,11 +113,11 @@ class HyperplaneClassifier(Passes):
             check_same_rows(self, seen_rows(data.labels), self._training.rows_seen)
             validation = self._read_validation(X_val, y_val, labels)
             seen = self._training_view(self._training, data)
-        return self._run(seen, validation)
+            members, held_out = self._split(data, validation, self._training.split_seed)
+        return self._run(seen, members, held_out)
 
-    def _run(self, data: TrainingData, validation: TrainingData | None) -> Self:
+    def _run(self, data: TrainingData, members: Array, held_out: Any) -> Self:
         """The passes of a fit, or those that are left of it."""
-        members, held_out = self._split(data, validation, self._training.split_seed)
         n_steps = self._count_steps(data, members) - self._count_steps_made()
         with progress(self._title(), n_steps, self._shows()) as report:
             self._train(self._training, data, members, held_out, report)

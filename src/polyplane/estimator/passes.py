@@ -49,7 +49,7 @@ class Passes(Predictor):
 
     def _set_out(self, training: Training, data: TrainingData, members: Array) -> None:
         """The beginning of all courses."""
-        self.n_iter_, training.watch = 0, Watch()
+        self.n_iter_, training.courses, training.watch = 0, [], Watch()
         for model in training.models:
             n_rows = rows_of(members, model.targets(data)).size
             training.courses.append(Course(n_rows, self._first_choice(data)))

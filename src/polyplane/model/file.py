@@ -90,6 +90,11 @@ def _header(values: str, arrays: Mapping[str, Array]) -> bytes:
     about = {"polyplane": values, "format": str(FORMAT), "checksum": checksum}
     header = json.dumps({"__metadata__": about, **entries}).encode()
     header += b" " * (-(8 + len(header)) % ALIGNMENT)
+    if len(header) > LONGEST_HEADER:
+        raise ModelError(
+            f"cannot be written: its {len(arrays):,} arrays need a header longer than model files "
+            "may have; train fewer models side by side, for example with multi_class='ovr'"
+        )
     return len(header).to_bytes(8, "little") + header
 
 

@@ -31,7 +31,7 @@ __all__ = ["BudgetText", "SparsePlanesText", "budgeted_model"]
 PEGASOS, AMM_BATCH, AMM_ONLINE, LLSVM, BSGD = range(5)
 RBF, EXPONENTIAL, POLYNOMIAL, LINEAR, SIGMOID, OWN = range(6)
 UNREAD_KERNELS = {EXPONENTIAL: "exponential", OWN: "user-defined"}
-MOST_CLASSES = 1 << 16  # each has arrays of its own, however few vectors it has
+MOST_CLASSES = 10_000  # each has arrays of its own, however few vectors it has
 _alphas = re.compile(rb"(?: *-[^ ]*)*")
 
 

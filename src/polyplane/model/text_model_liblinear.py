@@ -21,7 +21,12 @@ CLASSIFIERS = (
     "L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", JOINT,
     "L1R_L2LOSS_SVC", "L1R_LR", "L2R_LR_DUAL",
 )  # fmt: skip
-OTHERS = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL", "ONECLASS_SVM")
+OTHERS = {
+    "L2R_L2LOSS_SVR": "a regression",
+    "L2R_L2LOSS_SVR_DUAL": "a regression",
+    "L2R_L1LOSS_SVR_DUAL": "a regression",
+    "ONECLASS_SVM": "a one-class SVM",
+}
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,7 @@ class PlanesText:
 
 def liblinear_model(model: TextModel) -> PlanesText:
     """The classifier that a file of LIBLINEAR holds."""
-    solver = model.word("solver_type")
-    line = model.keys["solver_type"][0]
-    if solver in OTHERS:
-        model.refuse(f"is no classifier ({solver}); only classifiers are read", line)
-    if solver not in CLASSIFIERS:
-        model.refuse(f"solver_type is '{solver}', which is unknown", line)
+    solver = model.classifier("solver_type", CLASSIFIERS, OTHERS)
     n_classes = model.whole("nr_class", 2)
     labels = model.labels("label", n_classes)
     n_features = model.whole("nr_feature", 1)

@@ -1,8 +1,8 @@
 """What a model of LIBSVM's `svm-train` says.
 
-Keys     `svm_type`, `kernel_type` and its numbers, `nr_class`, `total_sv`, `label`, `nr_sv` (support
-         vectors of each class, which stand together in that order) and `rho` (of each pair of
-         classes, 0-1, 0-2, ... 1-2, ...); `probA`, `probB` and `prob_density_marks` are passed over.
+Keys     `svm_type`, `kernel_type` and its numbers, `nr_class`, `total_sv`, `label`, `nr_sv` (how
+         many vectors each class has, which stand together in that order) and `rho` (of each pair
+         of classes, 0-1, 0-2, ... 1-2, ...); `probA`, `probB` and the like are passed over.
 Rows     after `SV`, one a support vector: nr_class - 1 coefficients, `index:value ...`.
 Pairs    i < j decide by  sum over class i of coef[j - 1] K + sum over class j of coef[i] K - rho,
          which speaks for i where it is positive.
@@ -32,7 +32,7 @@ OTHERS = {
     "nu_svr": "a regression",
 }
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
-MOST_CLASSES = 500  # a pair has arrays of its own, however few vectors it has
+MOST_CLASSES = 256  # each pair has arrays of its own, however few vectors it has
 
 
 @dataclass(frozen=True)
@@ -51,23 +51,18 @@ class SvmText:
         """The class of each vector."""
         return np.repeat(np.arange(self.labels.size, dtype=np.int32), np.diff(self.starts))
 
-    def pair(self, i: int, j: int) -> tuple[Array, Array, float]:
-        """What the pair i < j has of class i, then of class j: vectors, coefficients; and rho."""
-        of_i, of_j = (slice(self.starts[k], self.starts[k + 1]) for k in (i, j))
-        vectors = np.concatenate([np.arange(s.start, s.stop) for s in (of_i, of_j)])
+    def pair(self, i: int, j: int) -> tuple[Array, Array, Array, float]:
+        """What the pair i < j has: vectors, which are of class j, their coefficients, and rho."""
+        of_i, of_j = (np.arange(self.starts[k], self.starts[k + 1]) for k in (i, j))
+        vectors = np.concatenate([of_i, of_j])
         coefs = np.concatenate([self.coefs[of_i, j - 1], self.coefs[of_j, i]])
         place = i * self.labels.size - i * (i + 1) // 2 + j - i - 1
-        return vectors, coefs, float(self.rho[place])
+        return vectors, np.arange(vectors.size) >= of_i.size, coefs, float(self.rho[place])
 
 
 def libsvm_model(model: TextModel) -> SvmText:
     """The classifier that a file of LIBSVM holds."""
-    kind = model.word("svm_type")
-    line = model.keys["svm_type"][0]
-    if kind in OTHERS:
-        model.refuse(f"is {OTHERS[kind]} ({kind}); only classifiers are read", line)
-    if kind not in CLASSIFIERS:
-        model.refuse(f"svm_type is '{kind}', expected {' or '.join(CLASSIFIERS)}", line)
+    model.classifier("svm_type", CLASSIFIERS, OTHERS)
     kernel = _kernel(model)
     n_classes = model.whole("nr_class", 2, MOST_CLASSES)
     labels = model.labels("label", n_classes)

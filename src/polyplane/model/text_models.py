@@ -10,7 +10,7 @@ that it states.
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -91,6 +91,15 @@ class TextModel:
         """The one word after a key."""
         return self.words(key, 1)[0].decode("ascii", "backslashreplace")
 
+    def classifier(self, key: str, read: Sequence[str], refused: Mapping[str, str]) -> str:
+        """The word after a key that says what kind of model it is, of those that are read."""
+        word, (line, _) = self.word(key), self.keys[key]
+        if word in refused:
+            self.refuse(f"is {refused[word]} ({word}); only classifiers are read", line)
+        if word not in read:
+            self.refuse(f"{key} is {shown(word.encode())}, expected one of {', '.join(read)}", line)
+        return word
+
     def wholes(self, key: str, n: int, low: int, high: int = LARGEST_WHOLE) -> list[int]:
         """The n whole numbers after a key."""
         words = self.words(key, n)
@@ -108,8 +117,7 @@ class TextModel:
     def numbers(self, key: str, n: int) -> Array:
         """The n finite numbers after a key."""
         words = self.words(key, n)
-        found = number_rows([b" ".join(words)], n, self.keys[key][0], self.path)
-        return found[0]
+        return number_rows([b" ".join(words)], n, self.keys[key][0], self.path).ravel()
 
     def number(self, key: str, low: float = -np.inf, high: float = np.inf) -> float:
         """The finite number after a key, above `low` and up to `high`."""
