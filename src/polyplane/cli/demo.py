@@ -101,11 +101,11 @@ def compare(rows: Digits) -> Iterator[Outcome]:
 # ---- the show ----------------------------------------------------------------------------
 
 
-def main() -> None:
+def main(n_rows: int = ROWS, n_test_rows: int = TEST_ROWS) -> None:
     """Say what happens, do it, show it."""
     console = Console(highlight=False)
     _heading(console, "Digits without end")
-    rows = digits()
+    rows = digits(n_rows, n_test_rows)
     console.print(
         "scikit-learn's digits, shifted, turned, sheared, thickened and pulled about: row i is a "
         "function of the seed and i, so there are as many as you like."
@@ -113,7 +113,7 @@ def main() -> None:
     first = [_small(image) for image in rows.X[:5]]
     pictures(console, [ink(image) for image in first], [f"a {y}" for y in rows.y[:5]])
 
-    _heading(console, f"Five machines on {ROWS:,} of them, tested on {TEST_ROWS:,} others")
+    _heading(console, f"Five machines on {n_rows:,} of them, tested on {n_test_rows:,} others")
     outcomes = _race(console, rows)
     linear, best = outcomes[0], min(outcomes, key=lambda outcome: outcome.error)
     console.print(
