@@ -14,6 +14,7 @@ import polyplane as pp
 from polyplane.estimator.progress import heard_by
 from polyplane.estimator.resuming import interrupts_wait
 
+pytestmark = pytest.mark.compiled  # no loop is looked into here, and without the JIT it is slow
 PIXELS, DIGITS = load_digits(return_X_y=True)
 PIXELS, DIGITS = PIXELS[:600], DIGITS[:600]
 

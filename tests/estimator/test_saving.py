@@ -19,6 +19,7 @@ from polyplane.estimator.parameters import REGISTRY
 from polyplane.estimator.saving import SavedModel, read_model, write_model
 from polyplane.model.file import read_file, write_file
 
+pytestmark = pytest.mark.compiled  # no loop is looked into here, and without the JIT it is slow
 PIXELS, DIGITS = load_digits(n_class=4, return_X_y=True)
 PIXELS = PIXELS[:300].astype(np.float32)
 DIGITS = DIGITS[:300]
@@ -209,7 +210,6 @@ WRONG = [-1, 0, 1, 2, 17, 2**31, 2**63, -(2**63), 2**200, 0.5, 1e300, True, None
 STRANGE = [-2, -1, 0, 1, 2, 3, 15, 16, 17, 63, 64, 300, 2**15, 2**31 - 1, -(2**31)]
 
 
-@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that are too large
 @pytest.mark.parametrize("seed", range(8))
 def test_no_file_makes_a_model_that_reaches_beyond_itself(sound, tmp_path, seed):
