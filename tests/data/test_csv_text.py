@@ -271,6 +271,8 @@ FIELDS = st.one_of(
 @given(st.lists(st.lists(FIELDS, min_size=3, max_size=3), min_size=1, max_size=8))
 @example([["1", "nan(1)", "2"], ["1", "2", "3"]])
 @example([["1", " ", "2"], ["1", "2", "3"]])
+@example([["1", "1e40", "inf"], ["x", "2", "3"]])
+@example([["1", "+Infinity", "1e40"], ["x", "2", "3"]])
 def test_all_three_ways_of_reading_agree(rows):
     text = "".join(",".join(row) + "\n" for row in [["0", "0", "0"]] * 10 + rows)
     results = []

@@ -51,6 +51,7 @@ __all__ = ["CsvOptions", "chunks"]
 ROWS_LOOKED_AT = 200  # to tell text from numbers
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
+INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -289,7 +290,7 @@ def _number(text: str) -> float | None:
     text = text.strip(" \t")
     if text in MISSING_TEXTS or NOT_A_NUMBER.fullmatch(text):
         return None
-    if NUMBER.fullmatch(text) is None:
+    if NUMBER.fullmatch(text) is None and INFINITE.fullmatch(text) is None:
         raise ValueError("a number; if that column holds text, name it in text_columns")
     return float(text)
 
