@@ -1,6 +1,9 @@
 """What is handed in is checked once, before any loop reads it, and not copied."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 
 from polyplane import PegasosClassifier
 from polyplane.engine.rows import CsrRows, DenseRows
+from polyplane.estimator import validation
 from polyplane.estimator.validation import (
     codes_of,
     read_matrix,
@@ -232,3 +236,107 @@ def test_sample_weights_that_are_no_weights_or_overflow_are_refused(bad):
 def test_class_weights_that_are_no_weights_are_refused(bad):
     with pytest.raises(ValueError, match="class_weight"):
         row_weights(Y, None, {1: bad})
+
+
+# ---- chunks that scikit-learn need not look at -------------------------------------------------
+
+
+def trained():
+    return PegasosClassifier(random_state=0).partial_fit(X, Y)
+
+
+def as_csr(matrix, value, index):
+    rows = matrix(X.astype(value))
+    rows.indices, rows.indptr = rows.indices.astype(index), rows.indptr.astype(index)
+    return rows
+
+
+PLAIN_ROWS = [
+    *(X.astype(dtype) for dtype in (np.float32, np.float64, np.uint8)),
+    *(
+        as_csr(matrix, value, index)
+        for matrix in (sp.csr_matrix, sp.csr_array)
+        for value in (np.float32, np.float64)
+        for index in (np.int32, np.int64)
+    ),
+]
+PLAIN_LABELS = [
+    Y, Y.astype(np.uint8), Y.astype(np.float64), Y.astype(np.float32), Y > 0, Y * 2**40,
+]  # fmt: skip
+OTHER_ROWS = [
+    X.tolist(), X[0], X[:0], X[:, :2], X[None], np.asfortranarray(X), X.astype(np.int64), X > 1,
+    X.astype(object), X.astype(str), X.astype(">f4"), np.matrix(X), np.ma.masked_array(X),
+    sp.csr_array(X[0]), sp.csr_array(X[:0]), sp.csr_array(X[:, :2]), sp.csc_matrix(X),
+    sp.csr_matrix(X.astype(int)), sp.csr_matrix(X, dtype=complex), None, "X",
+]  # fmt: skip
+OTHER_LABELS = [
+    Y.tolist(), Y[:, None], Y[:3], Y[:0], Y.astype(str), Y.astype(object), Y + 0.3, Y * np.nan,
+    Y * 1j, np.ma.masked_array(Y), np.array(1), None, "Y",
+]  # fmt: skip
+
+
+def outcome_of(work):
+    """What a model has learned or foretells, or what it refuses in which words."""
+    try:
+        with warnings.catch_warnings(record=True) as met:
+            warnings.simplefilter("always")
+            found = work()
+    except Exception as error:
+        return type(error), str(error)
+    state = found if isinstance(found, np.ndarray) else found.decision_function(X)
+    return state.tolist(), [str(warning.message) for warning in met]
+
+
+@pytest.mark.parametrize("rows", PLAIN_ROWS)
+def test_plain_chunks_go_past_scikit_learn(monkeypatch, rows):
+    models = [trained() for _ in PLAIN_LABELS]
+    wanted = models[0].predict(X).tolist()
+    monkeypatch.setattr(validation, "validate_data", None)
+    assert models[0].predict(rows).tolist() == wanted
+    for model, y in zip(models, PLAIN_LABELS, strict=True):
+        model.partial_fit(rows, y)
+        assert model.n_steps_ == 8
+
+
+@pytest.mark.parametrize("rows", PLAIN_ROWS + OTHER_ROWS, ids=lambda rows: repr(rows)[:30])
+def test_all_rows_are_read_or_refused_as_scikit_learn_does_it(monkeypatch, rows):
+    fast = [outcome_of(lambda: trained().predict(rows))]
+    fast += [outcome_of(lambda y=y: trained().partial_fit(rows, y)) for y in (Y, Y[:1])]
+    monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
+    slow = [outcome_of(lambda: trained().predict(rows))]
+    slow += [outcome_of(lambda y=y: trained().partial_fit(rows, y)) for y in (Y, Y[:1])]
+    assert fast == slow
+
+
+@pytest.mark.parametrize("y", PLAIN_LABELS + OTHER_LABELS, ids=lambda y: repr(y)[:30])
+def test_all_labels_are_read_or_refused_as_scikit_learn_does_it(monkeypatch, y):
+    fast = outcome_of(lambda: trained().partial_fit(X, y))
+    monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
+    assert outcome_of(lambda: trained().partial_fit(X, y)) == fast
+
+
+def test_plain_rows_of_a_model_that_knows_names_are_warned_of():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = PegasosClassifier().fit(frame, Y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e11])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_bad_values_in_plain_chunks_are_refused(kind, bad):
+    model, rows = trained(), X.copy()
+    rows[1, 0] = bad
+    for work in (lambda: model.partial_fit(kind(rows), Y), lambda: model.predict(kind(rows))):
+        with pytest.raises(ValueError, match="Input X"):
+            work()
+    assert model.n_steps_ == 4
+
+
+def test_broken_plain_chunks_are_refused():
+    rows = sp.csr_matrix(X)
+    rows.indices[0] = 3
+    model = trained()
+    for work in (lambda: model.partial_fit(rows, Y), lambda: model.predict(rows)):
+        with pytest.raises(ValueError, match="broken CSR"):
+            work()

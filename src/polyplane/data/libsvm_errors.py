@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from polyplane.data.libsvm_lines import LARGEST_INDEX
+from polyplane.data.libsvm_state import LARGEST_INDEX
 
 __all__ = [
     "entries_of",

@@ -1,27 +1,66 @@
-"""Lines of LIBSVM text into arrays, by a fast loop for plain rows and a careful one for the rest.
+"""Lines of LIBSVM text into arrays: even rows by the fastest loop, and others by what is here.
 
-A line is `label [qid:n] index:value ... [# comment]`. The fast loop never looks for the end of a
-number: a list of all bytes that are not digits, made for some kilobytes at a time with vector
-compares, says where colons, points and blanks stand, and digits are read eight at a time.
-What is not plain (tabs, comments, `qid`, long numbers) is read by the careful loop, and what
+A line is `label [qid:n] index:value ... [# comment]`. Of a row that is not even, entries with few
+digits are plain: a list of all bytes that are not digits, made for some kilobytes at a time, says
+where colons, points and blanks stand, and digits are read eight at a time. What is not plain
+either (tabs, comments, `qid`, long numbers) is read by the careful loop, byte after byte, and what
 arrays cannot answer (a text label, a number between two float32, indices out of order) is a
 question for the caller, who answers in `state` and the table and calls again.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from polyplane.data.libsvm_even_rows import read_listed_rows, skip_query
+from polyplane.data.libsvm_marks import N_LINES, NEXT_LINE, list_lines, restart_at
+from polyplane.data.libsvm_state import (
+    AFTER_LABEL,
+    AMONG_ENTRIES,
+    ASK_LABEL,
+    ASK_VALUE,
+    BAD,
+    BASE,
+    BEFORE_LABEL,
+    DONE,
+    END,
+    ENTRY,
+    GO_ON,
+    HAS_TEXT_LABELS,
+    IS_UNSORTED,
+    LARGEST_INDEX,
+    LINE,
+    N_STOPS,
+    OUT_OF_ORDER,
+    PART,
+    POSITION,
+    PREVIOUS,
+    REPEATED,
+    ROW,
+    SECTION_START,
+    STOP,
+    TOKEN,
+    TOKEN_END,
+    TOO_WIDE,
+    UNEVEN_END,
+    WANTED_ROWS,
+    WIDEST,
+    WIDTH,
+    ZERO_INDEX,
+)
 from polyplane.data.number_text import (
     ASK,
+    BLOCK,
     EXACT,
     KNOWN,
     NOT_A_NUMBER,
     POWERS,
     byte_at,
+    byte_bits,
     count_byte,
     digits,
     ends_token,
+    first_bit,
     is_blank,
     is_digit,
     is_near_boundary,
@@ -29,56 +68,16 @@ from polyplane.data.number_text import (
     put_single,
     read_number,
     scaled,
-    two_numbers,
-    word_of,
 )
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.tiles import at, put, span
 
-__all__ = ["LARGEST_INDEX", "Table", "measure", "parse_lines"]
+__all__ = ["SECTION", "measure", "parse_lines"]
 
-NEWLINE, HASH, COLON, BLANK, POINT, MINUS, PLUS, LETTER_E = 10, 35, 58, 32, 46, 45, 43, 101
-SECTION = 4096  # bytes whose marks are listed at a time: they stay in the first cache
-MARKS_OF_AN_ENTRY = 5  # colon, point, e, sign, blank
-QID = int.from_bytes(b"qid:", "little")
-LARGEST_INDEX = 2**31 - 2
+NEWLINE, HASH, COLON, BLANK, POINT, MINUS, PLUS, LETTER_E = b"\n#: .-+e"
+SECTION = 4096  # bytes whose stops are listed at a time: they stay in the first cache
+STOPS_OF_AN_ENTRY = 5  # colon, point, e, sign, blank
 WHOLE_POWERS = np.array([10**power for power in range(18)])
-
-# what a call ends with
-DONE, GO_ON, ASK_LABEL, ASK_VALUE, ZERO_INDEX, OUT_OF_ORDER, REPEATED, TOO_WIDE, BAD = range(9)
-# where a row stands
-BEFORE_LABEL, AFTER_LABEL, AMONG_ENTRIES = range(3)
-# places in `state`
-(
-    POSITION,  # next byte
-    END,  # just after the newline of the last line
-    LINE,  # lines ended so far
-    ROW,  # rows ended so far
-    WANTED_ROWS,
-    PART,  # where the row stands
-    ENTRY,  # entries so far
-    PREVIOUS,  # last column of the row, -1 before the first
-    IS_UNSORTED,  # a column of the row fell
-    BASE,  # what is taken from an index to get its column
-    WIDTH,  # columns from this one on are too many
-    WIDEST,  # largest column so far
-    HAS_TEXT_LABELS,
-    TOKEN,  # what a question is about
-    TOKEN_END,
-    MARK,  # next of the marks of the section
-    N_MARKS,
-    SECTION_START,
-) = range(18)
-STATE_SIZE = 18
-
-
-class Table(NamedTuple):
-    """Rows as they are read: labels, and the entries of row i from starts[i] to starts[i + 1]."""
-
-    labels: Any
-    starts: Any
-    columns: Any
-    values: Any
 
 
 @jit
@@ -101,40 +100,12 @@ def measure(text: Any, start: Any, end: Any, n_lines: Any) -> Any:
 
 
 @jit
-def list_section(text: Any, marks: Any, state: Any) -> None:
-    """List the marks from the position on."""
+def list_section(text: Any, stops: Any, state: Any) -> None:
+    """List the stops from the position on."""
     start = state[POSITION]
-    end = min(start + SECTION, state[END])
-    state[N_MARKS] = list_non_digits(span(text), start, end, span(marks))
-    state[MARK], state[SECTION_START] = 0, start
-
-
-@inlined
-def _read_whole_entries(text: Any, marks: Any, columns: Any, values: Any, place: Any) -> Any:
-    """Store entries of at most four digits each; return the place after them."""
-    p, j, nnz, previous, last, base = place
-    while j <= last:
-        colon, end = np.int64(at(marks, j)), np.int64(at(marks, j + 1))
-        n_index, n_value = colon - p, end - colon - 1
-        if not 0 < n_index <= 4 or not 0 < n_value <= 4 or byte_at(text, colon) != COLON:
-            break
-        if byte_at(text, colon + 1) == MINUS:
-            break
-        both = two_numbers(text, p, n_index, colon + 1, n_value)
-        column, byte = (both & 0xFFFF) - base, byte_at(text, end)
-        if column <= previous or (byte != BLANK and byte != NEWLINE):
-            break
-        put(columns, nnz, np.int32(column))
-        put(values, nnz, np.float32(both >> 32))
-        nnz += 1
-        previous = column
-        p = end
-        j += 1
-        if byte == NEWLINE:
-            break
-        p += 1
-        j += 1
-    return p, j, nnz, previous, last, base
+    end = min(start + SECTION, state[UNEVEN_END])
+    state[N_STOPS] = list_non_digits(span(text), start, end, span(stops))
+    state[STOP], state[SECTION_START] = 0, start
 
 
 @inlined
@@ -150,12 +121,12 @@ def _decimals(text: Any, whole: Any, first: Any, n: Any) -> Any:
 
 
 @inlined
-def _plain_exponent(text: Any, marks: Any, j: Any) -> Any:
-    """The power of ten after the e at mark j, and the mark of its end; mark j if it is long."""
-    first, end = np.int64(at(marks, j)) + 1, np.int64(at(marks, j + 1))
+def _plain_exponent(text: Any, stops: Any, j: Any) -> Any:
+    """The power of ten after the e at stop j, and the stop at its end; stop j if it is long."""
+    first, end = np.int64(at(stops, j)) + 1, np.int64(at(stops, j + 1))
     sign, k = byte_at(text, first), j + 1
     if end == first and (sign in (MINUS, PLUS)):
-        first, end, k = first + 1, np.int64(at(marks, j + 2)), j + 2
+        first, end, k = first + 1, np.int64(at(stops, j + 2)), j + 2
     if not 0 < end - first <= 4:
         return 0, j
     power = digits(text, first, end - first)
@@ -163,16 +134,14 @@ def _plain_exponent(text: Any, marks: Any, j: Any) -> Any:
 
 
 @inlined
-def _read_decimal_entries(
-    text: Any, marks: Any, columns: Any, values: Any, place: Any, takes_exponents: Any
-) -> Any:
+def _read_entries(text: Any, stops: Any, columns: Any, values: Any, place: Any) -> Any:
     """Store entries with few digits; return the place after them.
 
     `|` instead of `or`: with a branch for each condition the loop can take half as long again.
     """
     p, j, nnz, previous, last, base = place
     while j <= last:
-        colon, end = np.int64(at(marks, j)), np.int64(at(marks, j + 1))
+        colon, end = np.int64(at(stops, j)), np.int64(at(stops, j + 1))
         n_index = colon - p
         is_negative = np.int64(byte_at(text, colon + 1) == MINUS)
         first = colon + 1 + is_negative
@@ -180,27 +149,23 @@ def _read_decimal_entries(
         is_long = (n_index < 1) | (n_index > 8) | (n_whole < 1) | (n_whole > 8)
         if is_long | (byte_at(text, colon) != COLON):
             break
-        if n_index <= 4 and n_whole <= 4:
-            both = two_numbers(text, p, n_index, first, n_whole)
-            column, whole = (both & 0xFFFF) - base, both >> 32
-        else:
-            column, whole = digits(text, p, n_index) - base, digits(text, first, n_whole)
+        column, whole = digits(text, p, n_index) - base, digits(text, first, n_whole)
         k, n_decimals = j + 1, np.int64(0)
         if byte_at(text, end) == POINT:
-            point, end, k = end, np.int64(at(marks, j + 2)), j + 2
+            point, end, k = end, np.int64(at(stops, j + 2)), j + 2
             n_decimals = end - point - 1
             if (n_decimals < 1) | (n_whole + n_decimals > 18 + (whole == 0)):
                 break
             whole = _decimals(text, whole, point + 1, n_decimals)
         number = np.float64(whole) / at(span(POWERS), n_decimals)
         byte = byte_at(text, end)
-        if takes_exponents and byte | 32 == LETTER_E:
-            power, after = _plain_exponent(text, marks, k)
+        if byte | 32 == LETTER_E:
+            power, after = _plain_exponent(text, stops, k)
             number, verdict = scaled(whole, power - n_decimals, False, True)
             if after == k or verdict != KNOWN:
                 break
             k = after
-            end = np.int64(at(marks, k))
+            end = np.int64(at(stops, k))
             byte = byte_at(text, end)
         elif whole > EXACT and is_near_boundary(number):
             break
@@ -220,14 +185,14 @@ def _read_decimal_entries(
 
 
 @inlined
-def _plain_label(text: Any, p: Any, marks: Any, j: Any) -> Any:
-    """The label at p, its end and mark; the end is p if it is not a short whole number."""
+def _plain_label(text: Any, p: Any, stops: Any, j: Any) -> Any:
+    """The label at p, its end and stop; the end is p if it is not a short whole number."""
     sign = byte_at(text, p)
-    is_marked = at(marks, j) == p
-    if is_marked and sign != MINUS and sign != PLUS:
+    is_stop = at(stops, j) == p
+    if is_stop and sign != MINUS and sign != PLUS:
         return 0.0, p, j
-    first, j = (p + 1, j + 1) if is_marked else (p, j)
-    end = np.int64(at(marks, j))
+    first, j = (p + 1, j + 1) if is_stop else (p, j)
+    end = np.int64(at(stops, j))
     if not 0 < end - first <= 8 or byte_at(text, end) not in (BLANK, NEWLINE):
         return 0.0, p, j
     number = np.float64(digits(text, first, end - first))
@@ -235,20 +200,20 @@ def _plain_label(text: Any, p: Any, marks: Any, j: Any) -> Any:
 
 
 @jit
-def read_plain_rows(text_array: Any, marks_array: Any, table: Any, state: Any) -> None:
+def read_plain_items(text_array: Any, stops_array: Any, table: Any, state: Any) -> None:
     """Read labels and entries from the position on up to the first that is not plain."""
-    text, marks = span(text_array), span(marks_array)
+    text, stops = span(text_array), span(stops_array)
     columns, values = span(table.columns), span(table.values)
     p, row, nnz, previous = state[POSITION], state[ROW], state[ENTRY], state[PREVIOUS]
-    base, j, last = state[BASE], state[MARK], state[N_MARKS] - MARKS_OF_AN_ENTRY
+    base, j, last = state[BASE], state[STOP], state[N_STOPS] - STOPS_OF_AN_ENTRY
     part = state[PART]
-    while j <= last and at(marks, j) < p:
+    while j <= last and at(stops, j) < p:
         j += 1
     while j <= last:
         if part == BEFORE_LABEL:
-            if row >= state[WANTED_ROWS] or p >= state[END] or state[HAS_TEXT_LABELS]:
+            if p >= state[UNEVEN_END] or state[HAS_TEXT_LABELS]:
                 break
-            label, end, j = _plain_label(text, p, marks, j)
+            label, end, j = _plain_label(text, p, stops, j)
             if end == p:
                 break
             table.labels[row] = label
@@ -256,11 +221,7 @@ def read_plain_rows(text_array: Any, marks_array: Any, table: Any, state: Any) -
             p = end
         else:
             place = p, j, nnz, previous, last, base
-            place = _read_whole_entries(text, marks, columns, values, place)
-            if byte_at(text, place[0]) != NEWLINE:
-                place = _read_decimal_entries(text, marks, columns, values, place, False)
-            if byte_at(text, place[0]) != NEWLINE:
-                place = _read_decimal_entries(text, marks, columns, values, place, True)
+            place = _read_entries(text, stops, columns, values, place)
             p, j, nnz, previous, _, _ = place
         byte = byte_at(text, p)
         if byte == NEWLINE and previous < state[WIDTH] and not state[IS_UNSORTED]:
@@ -274,7 +235,7 @@ def read_plain_rows(text_array: Any, marks_array: Any, table: Any, state: Any) -
         p += 1
         j += 1
     state[POSITION], state[ROW], state[ENTRY], state[PREVIOUS] = p, row, nnz, previous
-    state[MARK], state[PART] = j, part
+    state[STOP], state[PART] = j, part
 
 
 @inlined
@@ -329,17 +290,6 @@ def _skip_blanks_and_comment(text: Any, p: Any) -> Any:
 
 
 @inlined
-def _skip_query(text: Any, p: Any) -> Any:
-    """The end of `qid:n` at p, or p."""
-    if word_of(text, p) != QID or not is_digit(byte_at(text, p + 4)):
-        return p
-    end = p + 4
-    while is_digit(byte_at(text, end)):
-        end += 1
-    return end if ends_token(byte_at(text, end)) else p
-
-
-@inlined
 def _take_number(
     number: Any, is_negative: Any, start: Any, end: Any, verdict: Any, table: Any, state: Any
 ) -> Any:
@@ -375,7 +325,7 @@ def read_one_item(text_array: Any, table: Any, state: Any) -> Any:
         return code
     if state[PART] == AFTER_LABEL and state[ENTRY] == table.starts[state[ROW]]:
         state[PART] = AMONG_ENTRIES
-        state[POSITION] = _skip_query(text, p)
+        state[POSITION] = skip_query(text, p)
         if state[POSITION] > p:
             return GO_ON
     if not is_label:
@@ -391,20 +341,45 @@ def read_one_item(text_array: Any, table: Any, state: Any) -> Any:
 
 
 @jit
-def parse_lines(text: Any, marks: Any, table: Any, state: Any) -> Any:
+def read_uneven_row(text: Any, stops: Any, table: Any, state: Any) -> Any:
+    """Read on to the end of the row, or up to a question."""
+    while state[POSITION] < state[UNEVEN_END]:
+        read_plain_items(text, stops, table, state)
+        is_listed = state[STOP] + STOPS_OF_AN_ENTRY <= state[N_STOPS]
+        if not is_listed and state[POSITION] != state[SECTION_START]:
+            list_section(text, stops, state)
+        elif state[POSITION] < state[UNEVEN_END]:
+            code = read_one_item(text, table, state)
+            if code != GO_ON:
+                return code
+    return GO_ON
+
+
+@inlined
+def _end_of_line(text: Any, p: Any) -> Any:
+    """The place after the newline of the line at p."""
+    while byte_bits(text, p, NEWLINE) == 0:
+        p += BLOCK
+    return p + first_bit(byte_bits(text, p, NEWLINE)) + 1
+
+
+@jit
+def parse_lines(text: Any, stops: Any, marks: Any, table: Any, state: Any) -> Any:
     """Read lines until they end or the wanted rows are there: DONE, or a question.
 
     The table must have room for as many entries as there are colons, and rows as there are lines.
     """
-    while state[POSITION] < state[END]:
-        read_plain_rows(text, marks, table, state)
-        if state[PART] == BEFORE_LABEL and state[ROW] >= state[WANTED_ROWS]:
+    counts = marks.counts
+    while True:
+        code = read_uneven_row(text, stops, table, state)
+        if code != GO_ON:
+            return code
+        if state[POSITION] >= state[END] or state[ROW] >= state[WANTED_ROWS]:
             return DONE
-        is_listed = state[MARK] + MARKS_OF_AN_ENTRY <= state[N_MARKS]
-        if not is_listed and state[POSITION] != state[SECTION_START]:
-            list_section(text, marks, state)
-        elif state[POSITION] < state[END]:
-            code = read_one_item(text, table, state)
-            if code != GO_ON:
-                return code
-    return DONE
+        if counts[NEXT_LINE] == counts[N_LINES] and not state[HAS_TEXT_LABELS]:
+            list_lines(text, marks, state[END])
+        if counts[NEXT_LINE] < counts[N_LINES]:
+            read_listed_rows(text, marks, table, state)
+        else:
+            state[UNEVEN_END] = _end_of_line(span(text), state[POSITION])
+            restart_at(marks, state[UNEVEN_END])

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from polyplane.data.chunks import DataError
 from polyplane.data.libsvm_errors import label_problem, shown, word_at
-from polyplane.data.libsvm_lines import LARGEST_INDEX
+from polyplane.data.libsvm_state import LARGEST_INDEX
 from polyplane.data.number_text import POWERS, bits_of
 from polyplane.engine.jit import inlined, jit
 

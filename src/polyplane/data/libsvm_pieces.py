@@ -4,18 +4,21 @@ The entries of all pieces lie one after the other in one pair of arrays, whose s
 the first lines and the size of the file: where the guess is right, nothing is copied.
 """
 
+import contextlib
 import io
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from threading import Condition, Lock
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from polyplane.data.chunks import Array, BadRows, DataError
 from polyplane.data.libsvm_errors import width_problem
-from polyplane.data.libsvm_lines import Table, measure
-from polyplane.data.libsvm_rows import Part, RowReader, room_for
+from polyplane.data.libsvm_lines import measure
+from polyplane.data.libsvm_rows import Part, RowReader, Scratch, room_for
+from polyplane.data.libsvm_state import Table
 from polyplane.data.text_blocks import TextBlock, TextBlocks
 
 __all__ = ["read_pieces"]
@@ -78,12 +81,13 @@ class _Pieces:
 
     def __init__(self, file: BinaryIO, path: str, skips: bool, **settings: Any) -> None:
         self._text, self._skips, self._settings = TextBlocks(file, path), skips, settings
-        self._lock, self._n_lines, self._is_over = Lock(), 0, False
+        self._lock, self._turns, self._is_over = Lock(), Condition(), False
+        self._n_lines = self._n_placed = 0  # of pieces that have their room
         self._room = _EntryRoom(_size_of(file))
         self._results: list[Any] = []
         self._bad: list[BadRows] = []
 
-    def _next(self, block: TextBlock) -> tuple[int, RowReader] | None:
+    def _next(self, block: TextBlock, scratch: Scratch) -> tuple[int, RowReader] | None:
         """Fill the block; return the number of its piece and a reader, or None at the end."""
         with self._lock:
             number = len(self._results)
@@ -94,21 +98,33 @@ class _Pieces:
                 self._is_over = True
             if self._is_over:
                 return None
-            _, n_lines, n_colons = measure(block.array, block.position, block.end, ALL_ROWS)
             bad = BadRows(self._skips)
-            reader = RowReader(self._text.path, bad=bad, **self._settings)
+            self._results.append(None)
+            self._bad.append(bad)
+        reader = RowReader(self._text.path, bad=bad, scratch=scratch, **self._settings)
+        _, n_lines, n_colons = measure(block.array, block.position, block.end, ALL_ROWS)
+        with self._in_turn(number):
             labels, starts, _, _ = room_for(n_lines, 0)
             room = self._room.take(n_colons, block.end - block.position)
             reader.table = Table(labels, starts, *room)
             reader.skip_lines(self._n_lines)
             self._n_lines += n_lines
-            self._results.append(None)
-            self._bad.append(bad)
-            return number, reader
+        return number, reader
 
-    def _read(self, block: TextBlock) -> RowReader | None:
+    @contextlib.contextmanager
+    def _in_turn(self, number: int) -> Iterator[None]:
+        """What is done with a piece once that is done with all pieces before it."""
+        with self._turns:
+            self._turns.wait_for(lambda: self._n_placed == number)
+            try:
+                yield
+            finally:
+                self._n_placed += 1
+                self._turns.notify_all()
+
+    def _read(self, block: TextBlock, scratch: Scratch) -> RowReader | None:
         """Read the next piece; None where there is none."""
-        piece = self._next(block)
+        piece = self._next(block, scratch)
         if piece is None:
             return None
         number, reader = piece
@@ -122,9 +138,9 @@ class _Pieces:
 
     def read(self, n_threads: int) -> None:
         """Read all pieces; the first alone, until a row settles the kind of the labels."""
-        block = TextBlock(FIRST_PIECE)
+        block, scratch = TextBlock(FIRST_PIECE), Scratch()
         while self._settings["text_labels"] is None:
-            reader = self._read(block)
+            reader = self._read(block, scratch)
             if reader is None:
                 return
             if reader.has_rows:
@@ -137,8 +153,8 @@ class _Pieces:
                     job.result()
 
     def _read_rest(self) -> None:
-        block = TextBlock(PIECE)
-        while self._read(block):
+        block, scratch = TextBlock(PIECE), Scratch()
+        while self._read(block, scratch):
             pass
 
     def whole(self, bad: BadRows) -> Part:
@@ -160,10 +176,19 @@ class _Pieces:
         if width is not None and n_columns > width:
             raise DataError(width_problem(n_columns - 1 + base, base, width), self._text.path)
         columns, values = self._room.together(parts)
-        counts = [np.diff(part.starts) for part in parts]
-        starts = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
         labels = np.concatenate([part.labels for part in parts]) if parts else np.empty(0)
-        return Part(labels, starts, columns, values, base, n_columns)
+        return Part(labels, _joined_starts(parts), columns, values, base, n_columns)
+
+
+def _joined_starts(parts: list[Part]) -> Array:
+    """Where the rows of all parts start, one part after the other."""
+    starts = np.zeros(1 + sum(part.starts.size - 1 for part in parts), np.int64)
+    row = 0
+    for part in parts:
+        place = slice(row + 1, row + part.starts.size)
+        np.add(part.starts[1:], starts[row], out=starts[place])
+        row += part.starts.size - 1
+    return starts
 
 
 def read_pieces(

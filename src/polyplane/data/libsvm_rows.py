@@ -18,7 +18,10 @@ from polyplane.data.libsvm_errors import (
     width_problem,
     word_at,
 )
-from polyplane.data.libsvm_lines import (
+from polyplane.data.libsvm_lanes import LANES
+from polyplane.data.libsvm_lines import SECTION, measure, parse_lines
+from polyplane.data.libsvm_marks import no_marks, restart_at
+from polyplane.data.libsvm_state import (
     AFTER_LABEL,
     ASK_LABEL,
     ASK_VALUE,
@@ -31,34 +34,34 @@ from polyplane.data.libsvm_lines import (
     HAS_TEXT_LABELS,
     IS_UNSORTED,
     LINE,
-    MARK,
-    N_MARKS,
+    N_STOPS,
     OUT_OF_ORDER,
     PART,
     POSITION,
     PREVIOUS,
     REPEATED,
     ROW,
-    SECTION,
     SECTION_START,
     STATE_SIZE,
+    STOP,
     TOKEN,
     TOKEN_END,
     TOO_WIDE,
+    UNEVEN_END,
     WANTED_ROWS,
     WIDEST,
     WIDTH,
     ZERO_INDEX,
     Table,
-    measure,
-    parse_lines,
 )
-from polyplane.data.number_text import MARKS_ROOM
+from polyplane.data.number_text import STOPS_ROOM
 from polyplane.data.text_blocks import TextBlock
 
-__all__ = ["Part", "RowReader", "room_for"]
+__all__ = ["Part", "RowReader", "Scratch", "room_for"]
 
 NO_WIDTH = 2**31 - 1
+SHORTEST_ROW, SHORTEST_ENTRY = 2, 4  # bytes: "1\n" and "1:1 "
+MOST_EXPECTED = 1 << 23  # rows or entries: room for more is made when they come
 
 
 class Part(NamedTuple):
@@ -82,13 +85,25 @@ def room_for(n_rows: int, n_entries: int) -> Table:
     )
 
 
-def _longer(array: Array, used: int, room: int) -> Array:
+def _longer(array: Array, used: int, needed: int, expected: int) -> Array:
     """The array, or its used part in one with more room."""
-    if room <= array.size:
+    if needed <= array.size:
         return array
-    out = np.empty(max(room, 2 * used), array.dtype)
+    out = np.empty(max(needed, expected, 2 * used), array.dtype)
     out[:used] = array[:used]
     return out
+
+
+def _with_spare(n_entries: int) -> int:
+    return n_entries + n_entries // 8
+
+
+class Scratch:
+    """What the loops write while they read, of no use to others."""
+
+    def __init__(self) -> None:
+        self.stops = np.empty(SECTION + STOPS_ROOM, np.int32)
+        self.marks = no_marks()
 
 
 class RowReader:
@@ -101,14 +116,15 @@ class RowReader:
         base: int | None,
         text_labels: bool | None,
         bad: BadRows,
+        scratch: Scratch | None = None,
     ) -> None:
         self.path, self.bad, self.text_labels, self.stated_base = path, bad, text_labels, base
         self.is_base_settled = base is not None
         self.has_rows = False
-        self._marks = np.empty(SECTION + MARKS_ROOM, np.int32)
+        self._scratch = scratch or Scratch()
         self._state: Any = np.zeros(STATE_SIZE, np.int64)
         self._texts = list[str]()
-        self.table = room_for(0, 0)
+        self.table, self._entries_expected = room_for(0, 0), 0
         self._state[BASE] = 1 if base is None else base
         self._state[WIDTH] = NO_WIDTH if n_features is None else n_features
         self._state[WIDEST] = -1
@@ -135,32 +151,48 @@ class RowReader:
     def read(self, block: TextBlock, n_rows: int) -> None:
         """Read the block until it ends or the table has so many rows."""
         while block.position < block.end and self.n_rows < n_rows:
-            wanted = n_rows - self.n_rows
-            end, n_lines, n_colons = measure(block.array, block.position, block.end, wanted)
-            self._make_room(n_lines, n_colons)
+            wanted, end = n_rows - self.n_rows, block.end
+            if not self._has_room(block.end - block.position, wanted):
+                end, n_lines, n_colons = measure(block.array, block.position, block.end, wanted)
+                self._make_room(n_lines, n_colons, wanted)
             self.parse(block, end, n_rows)
 
     def parse(self, block: TextBlock, end: int, n_rows: int) -> None:
         """Read lines of the block, for which the table has room, up to that end."""
         self._block, state = block, self._state
         state[POSITION], state[END], state[WANTED_ROWS] = block.position, end, n_rows
-        state[MARK] = state[N_MARKS] = 0
-        state[SECTION_START] = -1
-        while (code := parse_lines(block.array, self._marks, self.table, state)) != DONE:
+        state[STOP] = state[N_STOPS] = 0
+        state[SECTION_START], state[UNEVEN_END] = -1, 0
+        stops, marks = self._scratch.stops, self._scratch.marks
+        restart_at(marks, block.position)
+        while (code := parse_lines(block.array, stops, marks, self.table, state)) != DONE:
             self._answers[code]()
         block.position = int(state[POSITION])
 
-    def _make_room(self, n_lines: int, n_colons: int) -> None:
+    def _has_room(self, n_bytes: int, wanted: int) -> bool:
+        """Whether there is room for whatever so many bytes hold, and need not be counted."""
         rows, entries = self.n_rows, int(self._state[ENTRY])
+        most_rows = min(wanted, n_bytes // SHORTEST_ROW)
+        most_entries = n_bytes // SHORTEST_ENTRY + LANES
+        most_rows, most_entries = rows + most_rows, entries + most_entries
+        return most_rows <= len(self.table.labels) and most_entries <= len(self.table.columns)
+
+    def _make_room(self, n_lines: int, n_colons: int, wanted: int) -> None:
+        """Room for lines with so many colons; the first of many tell what all will need."""
+        rows, entries = self.n_rows, int(self._state[ENTRY])
+        if self._entries_expected == 0 and 0 < n_lines < wanted:
+            self._entries_expected = _with_spare(n_colons * wanted // n_lines)
+        n_expected = min(self._entries_expected, MOST_EXPECTED)
+        rows_expected = min(rows + wanted, MOST_EXPECTED)
         self.table = Table(
-            _longer(self.table.labels, rows, rows + n_lines),
-            _longer(self.table.starts, rows + 1, rows + n_lines + 1),
-            _longer(self.table.columns, entries, entries + n_colons),
-            _longer(self.table.values, entries, entries + n_colons),
+            _longer(self.table.labels, rows, rows + n_lines, rows_expected),
+            _longer(self.table.starts, rows + 1, rows + n_lines + 1, rows_expected + 1),
+            _longer(self.table.columns, entries, entries + n_colons, n_expected),
+            _longer(self.table.values, entries, entries + n_colons, n_expected),
         )
 
     def take(self) -> Part:
-        """The rows of the table, which starts again with none, and room for a few more."""
+        """The rows of the table, which starts again with none."""
         rows, entries = self.n_rows, int(self._state[ENTRY])
         part = Part(
             np.array(self._texts, str) if self.text_labels else self.table.labels[:rows],
@@ -171,7 +203,8 @@ class RowReader:
             int(self._state[WIDEST]) + 1,
         )
         self.has_rows |= rows > 0
-        self.table, self._texts = room_for(rows, entries + entries // 8), []
+        self.table, self._texts = room_for(0, 0), []
+        self._entries_expected = _with_spare(entries)
         self._state[ROW] = self._state[ENTRY] = 0
         return part
 

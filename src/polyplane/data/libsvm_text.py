@@ -44,9 +44,11 @@ class _Labels:
         """The labels of a chunk as users get them."""
         if labels.dtype.kind == "U":
             return labels
-        is_whole = (labels == np.rint(labels)) & (np.abs(labels) < WHOLE_BELOW)
-        self._are_whole = self._are_whole and bool(is_whole.all())
-        return labels.astype(np.int64) if self._are_whole else _fitting(labels)
+        with np.errstate(invalid="ignore"):
+            whole = labels.astype(np.int64)
+        is_small = labels.size == 0 or max(labels.max(), -labels.min()) < WHOLE_BELOW
+        self._are_whole = self._are_whole and is_small and bool((whole == labels).all())
+        return whole if self._are_whole else _fitting(labels)
 
 
 def _fitting(array: Array) -> Array:

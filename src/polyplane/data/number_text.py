@@ -21,31 +21,38 @@ from polyplane.engine.tiles import F32, I1, I8, I32, I64, NOTHING, OFFSET, SPAN,
 
 __all__ = [
     "ASK",
+    "BLOCK",
     "EXACT",
     "KNOWN",
-    "MARKS_ROOM",
     "NOT_A_NUMBER",
     "PADDING",
     "POWERS",
+    "STOPS_ROOM",
     "bits_of",
     "byte_at",
+    "byte_bits",
+    "count_bits",
     "count_byte",
     "digits",
     "ends_token",
+    "first_bit",
     "is_blank",
     "is_digit",
     "is_near_boundary",
+    "leading_digits",
     "list_non_digits",
+    "low_bits",
+    "odd_bits",
     "put_single",
     "read_number",
     "scaled",
-    "two_numbers",
+    "separator_bits",
     "word_of",
 ]
 
 PADDING = 128
 BLOCK = 64
-MARKS_ROOM = BLOCK  # marks are listed in groups, so that some may follow the last
+STOPS_ROOM = BLOCK  # stops are listed in groups, so that some may follow the last
 KNOWN, ASK, NOT_A_NUMBER = 0, 1, 2
 MOST_DIGITS = 18  # of which an int64 holds all
 EXACT = 1 << 53  # whole numbers up to here are doubles
@@ -60,6 +67,8 @@ SWAR = (  # digits to pairs to fours to eights: each lane, times a power of ten,
     (0x0000FFFF0000FFFF, 10_000 * 2**32 + 1, 32),
 )
 BYTES = ir.VectorType(I8, BLOCK)
+_WHITE = np.isin(np.arange(256), [*b"\t\n\r "])
+_USUAL = _WHITE | np.isin(np.arange(256), [*b"0123456789:"])
 INTEGER = types.int64
 
 
@@ -78,12 +87,54 @@ def _every(byte: int) -> Any:
     return ir.Constant(BYTES, [byte] * BLOCK)
 
 
-def _count_byte(builder: Any, text: Any, offset: Any, byte: Any) -> Any:
+def _byte_bits(builder: Any, text: Any, offset: Any, byte: Any) -> Any:
     one = builder.insert_element(ir.Constant(BYTES, ir.Undefined), builder.trunc(byte, I8), I32(0))
     lanes = ir.Constant(ir.VectorType(I32, BLOCK), [0] * BLOCK)
     wanted = builder.shuffle_vector(one, one, lanes)
     equal = builder.icmp_unsigned("==", _load(builder, text, offset, BYTES), wanted)
-    return builder.ctpop(builder.bitcast(equal, I64))
+    return builder.bitcast(equal, I64)
+
+
+def _is_separator(builder: Any, here: Any) -> Any:
+    is_blank = builder.icmp_unsigned("==", here, _every(32))
+    is_newline = builder.icmp_unsigned("==", here, _every(10))
+    is_other = builder.icmp_unsigned("==", builder.or_(here, _every(4)), _every(13))  # 9 and 13
+    return builder.or_(builder.or_(is_blank, is_newline), is_other)
+
+
+def _separator_bits(builder: Any, text: Any, offset: Any) -> Any:
+    return builder.bitcast(_is_separator(builder, _load(builder, text, offset, BYTES)), I64)
+
+
+def _odd_bits(builder: Any, text: Any, offset: Any) -> Any:
+    here = _load(builder, text, offset, BYTES)
+    before = _load(builder, text, builder.sub(offset, I64(1)), BYTES)
+    is_number = builder.icmp_unsigned("<=", builder.sub(here, _every(48)), _every(10))  # and colons
+    is_minus = builder.icmp_unsigned("==", here, _every(45))
+    is_sign = builder.and_(is_minus, builder.icmp_unsigned("==", before, _every(58)))
+    is_known = builder.or_(builder.or_(is_number, is_sign), _is_separator(builder, here))
+    return builder.not_(builder.bitcast(is_known, I64))
+
+
+def _numpy_odd_bits(text: Any, offset: int) -> int:
+    here, before = _window(text, offset, BLOCK), _window(text, offset - 1, BLOCK)
+    return _bits(~(_USUAL[here] | ((here == 45) & (before == 58))))
+
+
+def _leading_digits(builder: Any, text: Any, offset: Any) -> Any:
+    kind = ir.VectorType(I8, 8)
+    here = builder.sub(_load(builder, text, offset, kind), ir.Constant(kind, [48] * 8))
+    is_other = builder.icmp_unsigned(">", here, ir.Constant(kind, [9] * 8))
+    return builder.zext(builder.cttz(builder.bitcast(is_other, I8), I1(0)), I64)
+
+
+def _numpy_leading_digits(text: Any, offset: int) -> int:
+    here = _window(text, offset, 8)
+    return 8 - len(here.tobytes().lstrip(b"0123456789"))
+
+
+def _bits(flags: Any) -> int:
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
 def _non_digits(builder: Any, text: Any, offset: Any) -> Any:
@@ -99,41 +150,20 @@ def _non_digits(builder: Any, text: Any, offset: Any) -> Any:
 def _numpy_non_digits(text: Any, offset: int) -> int:
     here, before = _window(text, offset, BLOCK), _window(text, offset - 1, BLOCK)
     is_mark = (here - np.uint8(48) > 9) & ~((here == 45) & (before == 58))
-    return int.from_bytes(np.packbits(is_mark, bitorder="little").tobytes(), "little")
-
-
-def _swar(builder: Any, word: Any, steps: int) -> Any:
-    for mask, factor, shift in SWAR[:steps]:
-        product = builder.mul(builder.and_(word, I64(mask)), I64(factor))
-        word = builder.lshr(product, I64(shift))
-    return word
+    return _bits(is_mark)
 
 
 def _digits(builder: Any, text: Any, offset: Any, n: Any) -> Any:
     unused = builder.sub(I64(64), builder.shl(n, I64(3)))
     word = builder.shl(_load(builder, text, offset, I64), unused)
-    return _swar(builder, word, 3)
+    for mask, factor, shift in SWAR:
+        word = builder.lshr(builder.mul(builder.and_(word, I64(mask)), I64(factor)), I64(shift))
+    return word
 
 
-def _four(builder: Any, text: Any, offset: Any, n: Any) -> Any:
-    unused = builder.sub(I32(32), builder.shl(builder.trunc(n, I32), I32(3)))
-    return builder.zext(builder.shl(_load(builder, text, offset, I32), unused), I64)
-
-
-def _two_numbers(builder: Any, text: Any, i: Any, n: Any, j: Any, m: Any) -> Any:
-    first, second = _four(builder, text, i, n), _four(builder, text, j, m)
-    word = builder.or_(first, builder.shl(second, I64(32)))
-    word = _swar(builder, word, 2)
-    return builder.and_(word, I64(0x0000FFFF0000FFFF))
-
-
-def _numpy_digits(text: Any, offset: int, n: int, size: int = 8) -> int:
-    assert 0 < n <= size
-    return int(_window(text, offset, size)[:n].tobytes())
-
-
-def _numpy_two_numbers(text: Any, i: int, n: int, j: int, m: int) -> int:
-    return _numpy_digits(text, i, n, 4) | _numpy_digits(text, j, m, 4) << 32
+def _numpy_digits(text: Any, offset: int, n: int) -> int:
+    assert 0 < n <= 8
+    return int(_window(text, offset, 8)[:n].tobytes())
 
 
 def _put_single(builder: Any, values: Any, i: Any, number: Any, is_negative: Any) -> Any:
@@ -159,21 +189,27 @@ word_of = primitive(
     lambda b, text, i: b.zext(_load(b, text, i, I32), I64),
     lambda text, i: int.from_bytes(_window(text, i, 4).tobytes(), "little"),
 )
-# how many of the 64 bytes from i on are this one
-count_byte = primitive(
+# which of the 64 bytes from i on are this one, or white space, as bits
+byte_bits = primitive(
     INTEGER,
     (SPAN, OFFSET, INTEGER),
-    _count_byte,
-    lambda text, i, byte: int((_window(text, i, BLOCK) == byte).sum()),
+    _byte_bits,
+    lambda text, i, byte: _bits(_window(text, i, BLOCK) == byte),
+)
+separator_bits = primitive(
+    INTEGER,
+    (SPAN, OFFSET),
+    _separator_bits,
+    lambda text, i: _bits(_WHITE[_window(text, i, BLOCK)]),
 )
 # which of the 64 bytes from i on are neither digits nor a minus after a colon, as bits
 non_digits = primitive(INTEGER, (SPAN, OFFSET), _non_digits, _numpy_non_digits)
+# how many of the 8 bytes from i on are digits, up to the first that is none
+leading_digits = primitive(INTEGER, (SPAN, OFFSET), _leading_digits, _numpy_leading_digits)
+# which are no whole numbers, colons, minuses after colons, or white space
+odd_bits = primitive(INTEGER, (SPAN, OFFSET), _odd_bits, _numpy_odd_bits)
 # the number in the n bytes from i on, all digits; n is 1 to 8
 digits = primitive(INTEGER, (SPAN, OFFSET, INTEGER), _digits, _numpy_digits)
-# two numbers of 1 to 4 digits at once, the second 32 bits above the first
-two_numbers = primitive(
-    INTEGER, (SPAN, OFFSET, INTEGER, OFFSET, INTEGER), _two_numbers, _numpy_two_numbers
-)
 first_bit = primitive(
     INTEGER,
     (INTEGER,),
@@ -182,6 +218,13 @@ first_bit = primitive(
 )
 count_bits = primitive(
     INTEGER, (INTEGER,), lambda b, mask: b.ctpop(mask), lambda mask: mask.bit_count()
+)
+# the lowest n bits are set, n below 64
+low_bits = primitive(
+    INTEGER,
+    (INTEGER,),
+    lambda b, n: b.sub(b.shl(I64(1), n), I64(1)),
+    lambda n: (1 << int(n)) - 1,
 )
 bits_of = primitive(
     INTEGER,
@@ -193,6 +236,11 @@ bits_of = primitive(
 put_single = primitive(
     NOTHING, (SPAN, OFFSET, types.float64, INTEGER), _put_single, _numpy_put_single
 )
+
+
+@inlined
+def count_byte(text: Any, i: Any, byte: Any) -> Any:
+    return count_bits(byte_bits(text, i, byte))
 
 
 @inlined
@@ -219,7 +267,7 @@ def is_near_boundary(number: Any) -> Any:
 
 
 @inlined
-def list_non_digits(text: Any, start: Any, end: Any, marks: Any) -> Any:
+def list_non_digits(text: Any, start: Any, end: Any, stops: Any) -> Any:
     """Write where the bytes from start to end that end a number stand; return how many."""
     n = 0
     for block in range(start, end, BLOCK):
@@ -227,7 +275,7 @@ def list_non_digits(text: Any, start: Any, end: Any, marks: Any) -> Any:
         total = count_bits(mask)
         for group in range(n, n + total, 8):
             for k in range(8):
-                put(marks, group + k, np.int32(block + first_bit(mask)))
+                put(stops, group + k, np.int32(block + first_bit(mask)))
                 mask &= mask - 1
         n += total
     return n

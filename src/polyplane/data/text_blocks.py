@@ -10,7 +10,7 @@ from polyplane.data.number_text import PADDING
 __all__ = ["TextBlock", "TextBlocks"]
 
 LONGEST_LINE = 1 << 30
-FRONT = 1  # compiled code looks one byte back
+FRONT = 8  # compiled code looks that many bytes back
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 

@@ -30,6 +30,7 @@ LARGEST = 1e10  # squares of larger values, summed over a long stream, would lea
 LARGEST_WEIGHT = 1e6
 KEPT_DTYPES = (np.float32, np.float64, np.uint8)  # the first is what others become
 SPARSE_DTYPES = (np.float32, np.float64)
+INDEX_DTYPES = (np.int32, np.int64)
 LABEL_TABLE_LIMIT = 1 << 16
 
 
@@ -116,13 +117,14 @@ def _is_plain(estimator: Any, X: Any) -> bool:
     It takes a millisecond to find that out, in which some thousand rows can be learned.
     """
     if type(X) is np.ndarray:
-        is_kept = X.ndim == 2 and X.dtype in KEPT_DTYPES and X.flags.c_contiguous
+        is_kept = X.dtype in KEPT_DTYPES and X.flags.c_contiguous
+    elif type(X) in (sp.csr_matrix, sp.csr_array):
+        is_kept = X.data.dtype in SPARSE_DTYPES and X.indices.dtype in INDEX_DTYPES
+        is_kept = is_kept and X.indices.dtype == X.indptr.dtype
     else:
-        is_csr = type(X) in (sp.csr_matrix, sp.csr_array)
-        is_kept = is_csr and X.data.dtype in SPARSE_DTYPES and X.indices.dtype == X.indptr.dtype
-    n_features = getattr(estimator, "n_features_in_", None)
-    is_named = hasattr(estimator, "feature_names_in_")
-    return is_kept and X.shape[0] > 0 and X.shape[1] == n_features and not is_named
+        return False
+    is_known = X.shape[1:] == (getattr(estimator, "n_features_in_", None),)
+    return is_kept and is_known and X.shape[0] > 0 and not hasattr(estimator, "feature_names_in_")
 
 
 def _are_plain_labels(y: Any, n_rows: int) -> bool:
