@@ -1,6 +1,9 @@
 """Compiled code: kept on disk for the next process, and never for other sources."""
 
+import ast
+import importlib
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -11,6 +14,7 @@ import numba
 import numpy as np
 import pytest
 
+import polyplane
 from polyplane.engine import jit as module
 from polyplane.engine.jit import inlined, jit, jit_is_disabled, make_cache_folder, source_hash
 
@@ -90,20 +94,55 @@ def test_a_failure_while_decorating_leaves_the_cache_folder_of_numba_alone(monke
     assert before == numba.config.CACHE_DIR
 
 
-def test_an_edit_in_any_source_file_changes_the_hash(sources):
-    """But not in those above everything that is compiled: editing them recompiles nothing."""
-    hashes, n_below = {source_hash()}, 0
+def test_an_edit_changes_the_hash_where_code_is_compiled_and_only_there(sources):
+    hashes, compiled = {source_hash()}, []
     for path in sorted(sources.rglob("*.py")):
         path.write_bytes(path.read_bytes() + b"\n")
-        hashes.add(source_hash())
-        n_below += path.relative_to(sources).parts[0] not in ("cli", "report")
-    assert n_below > 50
-    assert len(hashes) == n_below + 1
+        if source_hash() not in hashes:
+            compiled.append(path.relative_to(sources).as_posix())
+            hashes.add(source_hash())
+    assert {"engine/rows.py", "engine/jit.py", "kernel/lasvm.py"} <= set(compiled)
+    assert "estimator/progress.py" not in compiled
+    assert not [name for name in compiled if name.startswith(("cli/", "report/"))]
 
 
-def test_a_new_or_renamed_source_file_changes_the_hash(sources):
+def compiled_functions():
+    """Every function that Numba may compile, in all modules of the package."""
+    for found in pkgutil.walk_packages(polyplane.__path__, "polyplane."):
+        if found.name != "polyplane.__main__":
+            loaded = importlib.import_module(found.name)
+            for value in vars(loaded).values():
+                function = getattr(value, "py_func", None)
+                if function is not None and function.__module__ == found.name:
+                    yield function
+
+
+def names_imported(path):
+    """Which module of the package each imported name of a source file comes from."""
+    return {
+        alias.asname or alias.name: statement.module
+        for statement in ast.walk(ast.parse(path.read_text()))
+        if isinstance(statement, ast.ImportFrom)
+        and (statement.module or "").startswith("polyplane")
+        for alias in statement.names
+    }
+
+
+@pytest.mark.compiled
+def test_what_compiled_code_takes_from_elsewhere_is_part_of_the_hash():
+    seen = 0
+    for function in compiled_functions():
+        imported = names_imported(Path(function.__code__.co_filename))
+        for name in set(function.__code__.co_names) & set(imported):
+            text = Path(sys.modules[imported[name]].__file__).read_bytes()
+            seen += 1
+            assert any(line in text for line in module.MARKS_OF_COMPILED_CODE), (function, name)
+    assert seen > 100
+
+
+def test_a_new_or_renamed_file_of_compiled_code_changes_the_hash(sources):
     before = source_hash()
-    (sources / "engine" / "new.py").touch()
+    (sources / "engine" / "new.py").write_text("from polyplane.engine.jit import jit")
     with_new = source_hash()
     (sources / "engine" / "new.py").rename(sources / "engine" / "newer.py")
     assert len({before, with_new, source_hash()}) == 3

@@ -26,6 +26,7 @@ MISSING_TEXTS = (
     *("NULL", "null", "Null"),
 )
 MOST_CATEGORIES = 1 << 16  # one-hot; more values than that are names or numbers of rows
+# read by compiled code
 NONE = -1  # code of a row without a value
 
 

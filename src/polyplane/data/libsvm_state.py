@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["LARGEST_INDEX", "STATE_SIZE", "Table"]
 
+# read by compiled code
 LARGEST_INDEX = 2**31 - 2
 
 # what a call ends with

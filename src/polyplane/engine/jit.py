@@ -4,7 +4,8 @@
 disk. `inlined` makes a word used inside such functions: it becomes part of its caller.
 `chosen_by_type` gives a word several bodies.
 Numba's own cache notices an edit only in the file of the function itself, so ours lives in a
-folder named by a hash of every source file of the package from which compiled code may take a word.
+folder named by a hash of every source file that holds compiled code: what a compiled function
+takes from elsewhere must stand in such a file too, and a test looks.
 """
 
 import contextlib
@@ -29,7 +30,12 @@ __all__ = ["chosen_by_type", "inlined", "jit", "jit_is_disabled"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent.parent
-TOP_LAYERS = ("cli", "report")  # nothing below imports them
+MARKS_OF_COMPILED_CODE = (
+    b"polyplane.engine.jit",
+    b"polyplane.engine.tiles",
+    b"from numba",
+    b"# read by compiled code",
+)
 DAYS_KEPT = 30  # folders of other versions of the sources are removed after that
 log = logging.getLogger("polyplane")
 
@@ -49,13 +55,13 @@ def cache_root() -> Path:
 
 
 def source_hash() -> str:
-    """Name of the present state of all sources that compiled code can depend on."""
+    """Name of the present state of all sources that hold compiled code."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE)
-        if name.parts[0] not in TOP_LAYERS:
-            digest.update(name.as_posix().encode())
-            digest.update(path.read_bytes())
+        text = path.read_bytes()
+        if any(line in text for line in MARKS_OF_COMPILED_CODE):
+            digest.update(path.relative_to(PACKAGE).as_posix().encode())
+            digest.update(text)
     return digest.hexdigest()[:16]
 
 

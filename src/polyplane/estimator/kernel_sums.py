@@ -14,6 +14,7 @@ from polyplane.estimator.parameters import is_flag, parameter, with_parameters
 
 __all__ = ["NOW", "SumKernelClassifier", "SumRule"]
 
+# read by compiled code
 NOW, TIMED, N_COEFS = 0, 1, 2  # kinds of coefficients
 
 
