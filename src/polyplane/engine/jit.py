@@ -1,24 +1,14 @@
-"""The one decorator of compiled code, and where its machine code is kept.
+"""The one decorator of compiled code.
 
 `jit` makes a function that Python calls: it releases the GIL and its machine code is cached on
 disk. `inlined` makes a word used inside such functions: it becomes part of its caller.
 `chosen_by_type` gives a word several bodies.
-Numba's own cache notices an edit only in the file of the function itself, so ours lives in a
-folder named by a hash of every source file that holds compiled code: what a compiled function
-takes from elsewhere must stand in such a file too, and a test looks.
 """
 
 import contextlib
-import hashlib
 import logging
-import os
-import shutil
-import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from inspect import signature
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -26,62 +16,17 @@ from numba import njit, types
 from numba.core import event
 from numba.extending import overload
 
+from polyplane.engine.code_cache import CodeCache, make_cache_folder
+
 __all__ = ["chosen_by_type", "inlined", "jit", "jit_is_disabled"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PACKAGE = Path(__file__).parent.parent
-MARKS_OF_COMPILED_CODE = (
-    b"polyplane.engine.jit",
-    b"polyplane.engine.tiles",
-    b"from numba",
-    b"# read by compiled code",
-)
-DAYS_KEPT = 30  # folders of other versions of the sources are removed after that
 log = logging.getLogger("polyplane")
 
 
 def jit_is_disabled() -> bool:
     """True under NUMBA_DISABLE_JIT=1: every function here is then plain Python."""
     return bool(numba.config.DISABLE_JIT)
-
-
-def cache_root() -> Path:
-    """NUMBA_CACHE_DIR where it is set, else this user's cache folder."""
-    if numba.config.CACHE_DIR:
-        return Path(numba.config.CACHE_DIR)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "polyplane"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "polyplane"
-
-
-def source_hash() -> str:
-    """Name of the present state of all sources that hold compiled code."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_bytes()
-        if any(line in text for line in MARKS_OF_COMPILED_CODE):
-            digest.update(path.relative_to(PACKAGE).as_posix().encode())
-            digest.update(text)
-    return digest.hexdigest()[:16]
-
-
-def make_cache_folder() -> Path | None:
-    """The folder for the present sources; those of long gone sources are removed.
-
-    None where nothing can be written: then every process compiles for itself.
-    """
-    folder = cache_root() / f"compiled-{source_hash()}"
-    try:
-        if not folder.exists():
-            folder.mkdir(parents=True)
-            expired = time.time() - DAYS_KEPT * 86_400
-            for other in folder.parent.glob("compiled-*"):
-                if other.stat().st_mtime < expired:
-                    shutil.rmtree(other, ignore_errors=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return None
-    return folder
 
 
 CACHE_FOLDER = make_cache_folder()
@@ -100,11 +45,11 @@ def cache_folder_in_force() -> Iterator[None]:
 
 def jit(function: Function) -> Function:
     """Compile `function` at its first call with new types, or load it from disk."""
-    with cache_folder_in_force():
-        compiled: Function = njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy")(
-            function
-        )
-    return compiled
+    compiled: Any = njit(nogil=True, error_model="numpy")(function)
+    if CACHE_FOLDER is not None and not jit_is_disabled():
+        with cache_folder_in_force():
+            compiled._cache = CodeCache(function)  # as cache=True does, with Numba's own
+    return compiled  # type: ignore[no-any-return]
 
 
 def inlined(function: Function) -> Function:
