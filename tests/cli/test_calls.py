@@ -1,6 +1,8 @@
 """Exit codes and sentences: whatever goes wrong, no traceback unless it was asked for."""
 
 import importlib
+import subprocess
+import sys
 
 import pytest
 
@@ -133,3 +135,26 @@ def test_verbs_and_algorithms_are_completed(typed, expected, call, monkeypatch):
 def test_each_verb_has_a_module_with_a_function_run():
     for name in ("predict", "evaluate", "tune", "explore", "convert", "info", "export", "bench"):
         assert callable(importlib.import_module(f"polyplane.cli.{name}").run)
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "sentence"),
+    [
+        ("--help", ">&-", "Standard output is closed"),
+        ("info rows.csv", ">&-", "Standard output is closed"),
+        ("predict a.model -", "<&-", "Standard input is closed"),
+        ("info absent.csv", "<&-", "absent.csv"),
+    ],
+)
+def test_streams_that_are_closed_end_in_a_sentence(words, closed, sentence):
+    command = f"{sys.executable} -m polyplane {words} {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert done.returncode in (BAD_CALL, BAD_INPUT)
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_with_standard_error_closed_nothing_is_said_elsewhere():
+    command = f"{sys.executable} -m polyplane info absent.csv 2>&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (BAD_INPUT, "")

@@ -60,3 +60,19 @@ def test_rows_without_labels_are_refused(call, files, tmp_path):
     done = call("evaluate", files / "named.model", tmp_path / "new.csv")
     assert done.code == BAD_INPUT
     assert "has no labels" in done.err
+
+
+def test_labels_that_the_model_has_never_met_are_remarked_upon(call, files, tmp_path):
+    lines = (files / "rows.csv").read_text().splitlines()
+    some, none = tmp_path / "some.csv", tmp_path / "none.csv"
+    some.write_text("\n".join([*lines[:-1], lines[-1].rpartition(",")[0] + ",pink"]))
+    none.write_text("\n".join([lines[0], *(line + "." for line in lines[1:])]))
+    done = call("evaluate", files / "named.model", some)
+    assert "1 of 120 rows have labels ('pink') that are not classes of the model" in done.err
+    done = call("evaluate", files / "named.model", none)
+    assert "none of its labels ('blue.', 'green.', 'red.') is a class of the model" in done.err
+    found = check("evaluate", call("evaluate", files / "named.model", none, "--json").out)
+    assert found["unknown_labels"] == ["blue.", "green.", "red."]
+    assert (
+        "class of the model" not in call("evaluate", files / "named.model", files / "rows.csv").err
+    )

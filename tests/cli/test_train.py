@@ -1,5 +1,6 @@
 """`polyplane train` as a user calls it: files in, a model out, stopped and resumed on the way."""
 
+import json
 import os
 import signal
 import subprocess
@@ -244,3 +245,38 @@ def test_where_indices_start_is_remembered(tmp_path, capsys):
     )  # fmt: skip
     assert code == 0, err
     assert (tmp_path / "out").read_text().split() != ["0", "1"]
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream", "--chunk-rows", "100"]])
+@pytest.mark.parametrize("algorithm", ["amm", "huller", "polyplane", "pegasos"])
+def test_no_error_of_coin_flips_is_low(algorithm, stream, tmp_path, capsys):
+    """An error that is shown without test rows is one of rows that were new."""
+    generator = np.random.default_rng(0)
+    X, y = generator.random((400, 3)), generator.integers(0, 2, 400)
+    path = tmp_path / "coins.csv"
+    write(path, [Chunk(X.astype(np.float32), y)])
+    found = json_of(capsys, "train", path, "-a", algorithm, "--seed", 0, *stream)
+    if algorithm == "polyplane":
+        assert found["progressive_error"] is None  # it starts from these rows
+    else:
+        assert found["progressive_error"] > 0.4
+        assert found["progressive_rows"] <= 400
+
+
+def test_a_training_that_goes_on_shows_no_error_of_rows_it_may_have_met(files, tmp_path, capsys):
+    model = tmp_path / "m.model"
+    json_of(capsys, "train", files / "train.libsvm", "-a", "amm", "-m", model)
+    found = json_of(capsys, "train", files / "train.libsvm", "--resume", model)
+    assert found["progressive_error"] is None
+
+
+def test_what_was_set_is_not_reported_as_found(files, tmp_path, capsys):
+    model = tmp_path / "m.model"
+    found = json_of(
+        capsys, "train", files / "train.libsvm", "-a", "polyplane", "--n-planes", 2,
+        "--start-scale", 1, "-m", model,
+    )  # fmt: skip
+    assert {"n_planes", "start_scale"}.isdisjoint(found["settings"])
+    assert "step_size" in found["settings"]
+    main(["info", str(model), "--json"])
+    assert {"n_planes", "start_scale"}.isdisjoint(json.loads(capsys.readouterr().out)["found"])

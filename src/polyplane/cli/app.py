@@ -113,7 +113,7 @@ def _parameter(name: str, annotation: Any, declared: Any) -> inspect.Parameter:
 
 def _exit_code(verb: Verb, values: dict[str, Any]) -> int:
     screen = Screen(**_given(verb, values, SCREEN))
-    with screen.hushed():
+    with screen.remarks():
         return exit_code_of(lambda: _work(verb, values, screen), screen.debug)
 
 

@@ -11,10 +11,11 @@ from polyplane.cli.screen import Screen
 from polyplane.data.chunks import DataError
 from polyplane.report.metrics import Tally, as_labels_of, standard_error
 
-__all__ = ["run"]
+__all__ = ["run", "tell_of_unknown_labels"]
 
 CORNER = "true \\ predicted"
 BUSIEST = 5  # planes
+MOST_NAMED = 5  # labels in a sentence
 
 
 def run(
@@ -37,8 +38,34 @@ def run(
         predicted = loaded.estimator.predict(X)
         tally.add(as_labels_of(chunk.y, loaded.estimator.classes_), predicted)
         busy.add(X)
+    tell_of_unknown_labels(screen, tally, data[0])
     _show(screen, tally, busy)
     screen.result(_plain(tally, busy, rows.bad.n_skipped))
+
+
+def tell_of_unknown_labels(screen: Screen, tally: Tally, source: str) -> None:
+    """A model cannot be right on rows of classes that it has never met."""
+    if not tally.unknown:
+        return
+    n_rows = sum(n for _, n in tally.unknown)
+    unknown = some_labels([label for label, _ in tally.unknown])
+    known = some_labels(tally.labels[: tally.n_known])
+    if n_rows == tally.n_rows:
+        screen.warn(
+            f"{source}: none of its labels ({unknown}) is a class of the model ({known}), so every "
+            "row counts as an error: check the column of the label (--label) and its spelling."
+        )
+    else:
+        screen.warn(
+            f"{source}: {n_rows:,} of {tally.n_rows:,} rows have labels ({unknown}) that are not "
+            f"classes of the model ({known}) and count as errors."
+        )
+
+
+def some_labels(labels: Sequence[Any]) -> str:
+    """The first labels, for a sentence."""
+    shown = ", ".join(repr(label) for label in labels[:MOST_NAMED])
+    return f"{shown}, ..." if len(labels) > MOST_NAMED else shown
 
 
 class _Planes:
@@ -74,6 +101,7 @@ def _plain(tally: Tally, planes: _Planes, n_skipped: int) -> dict[str, Any]:
         "standard_error": standard_error(tally.error, tally.n_rows),
         "macro_f1": tally.macro_f1,
         "classes": tally.labels,
+        "unknown_labels": [label for label, _ in tally.unknown],
         "confusion": tally.counts,
         "per_class": [
             {

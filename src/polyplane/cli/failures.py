@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from polyplane.cli.printable import printable
+
 __all__ = [
     "BAD_CALL",
     "BAD_INPUT",
@@ -83,7 +85,7 @@ def tell(sentence: str) -> None:
     """Say what went wrong; standard error may be gone too."""
     with contextlib.suppress(OSError, ValueError):
         end = "" if sentence.endswith((".", "?", "`")) else "."
-        print(f"polyplane: {sentence}{end}", file=sys.stderr, flush=True)
+        print(f"polyplane: {printable(sentence)}{end}", file=sys.stderr, flush=True)
 
 
 def _close_quietly() -> None:

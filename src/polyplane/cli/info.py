@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.cli.algorithms import algorithm_of
+from polyplane.cli.models import found_settings
 from polyplane.cli.rows import chunks_of, open_rows
 from polyplane.cli.screen import Screen
 from polyplane.estimator.saving import SavedModel, is_model_file, read_model
@@ -148,7 +149,7 @@ def _facts_of(saved: SavedModel) -> dict[str, Any]:
         "largest_norm": float(norms.max()) if norms.size else 0.0,
         "scaling": None if saved.scaler is None else type(saved.scaler).__name__,
         "parameters": {name: _said(value) for name, value in estimator.get_params().items()},
-        "found": _said(getattr(estimator, "settings_", {})),
+        "found": _said(found_settings(estimator)),
         "history": _history_of(estimator),
     }
 

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from polyplane.cli.failures import exit_code_of
+from polyplane.cli.failures import CallError, exit_code_of
 from polyplane.cli.help_text import help_of, overview
 from polyplane.cli.verbs import VERBS, verb_called
 
@@ -16,6 +16,9 @@ COMPLETION = "_POLYPLANE_COMPLETE"  # set by a shell that asks what could come n
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    closed = _closed_streams(words)
+    if closed is not None:
+        return exit_code_of(lambda: _refuse(closed), is_debug=False)
     _accept_any_text()
     text = None if COMPLETION in os.environ else _help_asked(words)
     if text is not None:
@@ -37,6 +40,22 @@ def _help_asked(words: list[str]) -> str | None:
     if words in ([], ["--help"]):
         return overview([verb_called(name) for name in VERBS])
     return None
+
+
+def _closed_streams(words: list[str]) -> str | None:
+    """What is needed and was closed by who called us (`>&-`): Python then has None in its place."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  for the life of the process
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return "Standard output is closed: send it to a file, or to /dev/null."
+    if sys.stdin is None and "-" in words:
+        return "Standard input is closed, but - asks for rows from it: name a file, or use a pipe."
+    return None
+
+
+def _refuse(sentence: str) -> None:
+    raise CallError(sentence)
 
 
 def _accept_any_text() -> None:

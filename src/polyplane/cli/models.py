@@ -11,7 +11,7 @@ from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import DataError
 from polyplane.estimator.saving import SavedModel, read_model
 
-__all__ = ["LoadedModel", "load_model"]
+__all__ = ["LoadedModel", "found_settings", "load_model"]
 
 
 @dataclass
@@ -68,3 +68,9 @@ def load_model(path: str, data: Any, jobs: int | None = None) -> LoadedModel:
             raise CallError("--jobs is 0, expected a number of threads, or -1 for all cores.")
         model.estimator.n_jobs = jobs
     return model
+
+
+def found_settings(estimator: Any) -> dict[str, Any]:
+    """What a fit has found for the parameters that were left to it; those that were set are not."""
+    found: dict[str, Any] = vars(estimator).get("_found", {})
+    return {name: value for name, value in found.items() if getattr(estimator, name) == "auto"}

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,12 +13,15 @@ import numpy as np
 
 from polyplane.cli.failures import CallError
 from polyplane.cli.models import LoadedModel, load_model
+from polyplane.cli.printable import printable
 from polyplane.cli.rows import chunks_of, open_rows
 from polyplane.cli.screen import Screen, as_json
 from polyplane.data.formats import format_by_name
 from polyplane.data.writing import text_file
 
 __all__ = ["run"]
+
+BREAK = re.compile("[\r\n]")
 
 
 def run(
@@ -53,13 +57,25 @@ def run(
 def _destination(output: str | None) -> Iterator[Any]:
     """Standard output as bytes, or a file that appears when it is whole."""
     if output is None or output == "-":
-        yield sys.stdout.buffer
+        yield _Terminal() if sys.stdout.isatty() else sys.stdout.buffer
         return
     named = format_by_name(output)
     if named not in (None, "csv"):
         raise CallError(f"--output is {output!r}, but predictions are text: name it .csv or .txt.")
     with text_file(Path(output)) as file:
         yield file
+
+
+class _Terminal:
+    """Standard output where a person reads it: nothing in a label moves the cursor."""
+
+    def write(self, lines: bytes) -> None:
+        """Whole lines."""
+        sys.stdout.writelines(printable(line) + "\n" for line in lines.decode().split("\n")[:-1])
+
+    def flush(self) -> None:
+        """Nothing waits."""
+        sys.stdout.flush()
 
 
 class _Form:
@@ -69,7 +85,7 @@ class _Form:
         self.model, self.scores, self.planes, self.is_json = model, scores, planes, is_json
         classes = model.estimator.classes_.tolist()
         self.scored = classes[1:] if len(classes) == 2 else classes
-        self.of_class = np.array([_csv([[label]]) for label in classes], object)
+        self.of_class = np.array([_one_line(label) for label in classes], object)
 
     def header(self) -> bytes:
         """Names of columns, where there are several."""
@@ -110,6 +126,11 @@ class _Form:
                 found["scores"] = dict(zip(self.scored, scores[place], strict=True))
             lines.append(as_json(found) + "\n")
         return "".join(lines).encode()
+
+
+def _one_line(label: Any) -> bytes:
+    """A label as a line; line breaks in it are written as \\n and \\r: line i is row i."""
+    return _csv([[BREAK.sub(lambda found: repr(found[0])[1:-1], str(label))]])
 
 
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:

@@ -18,6 +18,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from polyplane.cli.printable import PrintableRemarks, printable
+
 __all__ = ["Advance", "Screen", "as_json"]
 
 BETWEEN_LINES = 10.0  # seconds
@@ -52,16 +54,21 @@ class Screen:
         return not self.out.encoding.startswith("utf")
 
     @contextlib.contextmanager
-    def hushed(self) -> Iterator[None]:
-        """With --quiet, nobody else's remarks either."""
+    def remarks(self) -> Iterator[None]:
+        """Remarks of the package on standard error; with --quiet none."""
         log = logging.getLogger("polyplane")
-        level = log.level
+        before = log.level, log.propagate
+        handler = logging.StreamHandler()
+        handler.setFormatter(PrintableRemarks())
+        log.addHandler(handler)
+        log.propagate = False
         if self.quiet:
             log.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            log.setLevel(level)
+            log.removeHandler(handler)
+            log.level, log.propagate = before
 
     def say(self, text: str = "", is_one_line: bool = False) -> None:
         """Words that belong to the result; not with --json. A command to copy is one line."""
@@ -71,11 +78,11 @@ class Screen:
     def note(self, text: str) -> None:
         """A remark on the way; not with --quiet."""
         if not self.quiet:
-            self.err.print(text, soft_wrap=True)
+            self.err.print(printable(text), soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """What must be known, whatever was asked for."""
-        self.err.print(text, soft_wrap=True)
+        self.err.print(printable(text), soft_wrap=True)
 
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None
@@ -114,8 +121,9 @@ class Screen:
                 self.out.print(f"  {name.ljust(left)} {cell}")
 
     def _spelt(self, text: str) -> str:
-        """The same in letters that standard output takes."""
-        return text.replace("±", "+-") if self.is_ascii else text
+        """The same on one line, in letters that standard output takes."""
+        shown = printable(text)
+        return shown.replace("±", "+-") if self.is_ascii else shown
 
     def result(self, values: dict[str, Any]) -> None:
         """All that was found, for programs: printed with --json."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.cli.estimators import made
+from polyplane.cli.evaluate import tell_of_unknown_labels
 from polyplane.cli.failures import INTERRUPTED, CallError
 from polyplane.cli.models import LoadedModel
 from polyplane.cli.requests import TrainRequest
@@ -214,9 +215,9 @@ def _stop(job: Job) -> int:
     job.write(is_finished=False)
     data = " ".join(map(shlex.quote, job.request.data))
     job.screen.warn(
-        f"Stopped in pass {job.estimator.n_iter_ + 1}. {job.path} holds the model so far; go on "
-        f"with\n  polyplane train {data} --resume {shlex.quote(str(job.path))}"
+        f"Stopped in pass {job.estimator.n_iter_ + 1}. {job.path} holds the model so far; go on:"
     )
+    job.screen.warn(f"  polyplane train {data} --resume {shlex.quote(str(job.path))}")
     return INTERRUPTED
 
 
@@ -237,4 +238,5 @@ def _tested(job: Job) -> Tally | None:
             raise DataError("has no labels, without which there are no errors", job.request.test)
         predicted = job.estimator.predict(loaded.rows(chunk.X))
         tally.add(as_labels_of(np.asarray(chunk.y), classes), predicted)
+    tell_of_unknown_labels(job.screen, tally, job.request.test)
     return tally

@@ -6,6 +6,7 @@ reports between chunks, when nobody works, and is kept there.
 """
 
 import contextlib
+import math
 import signal
 import threading
 import time
@@ -16,11 +17,11 @@ from typing import Any
 
 from polyplane.cli.requests import Checkpoint
 from polyplane.cli.screen import Screen
-from polyplane.estimator.progress import Report, Work, heard_by
+from polyplane.estimator.progress import Report, Work, heard_by, in_words
 
 __all__ = ["Stopped", "Watch", "run_under"]
 
-RECENT = 10_000  # visits of rows over which errors are averaged
+RECENT = 10_000  # new rows over which errors are averaged
 
 
 class Stopped(KeyboardInterrupt):
@@ -43,14 +44,18 @@ class Watch:
     n_kept: int = 0  # checkpoints
     seconds_searching: float = 0.0
     _since: tuple[float, int] = field(default_factory=lambda: (time.monotonic(), 0))
-    _recent: deque[tuple[int, float]] = field(default_factory=deque)
+    _new: deque[tuple[int, float]] = field(default_factory=deque)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def recent_error(self) -> float | None:
-        """Share of wrong rows among the latest, before they were learned."""
-        n_rows = sum(n for n, _ in self._recent)
-        return sum(n * error for n, error in self._recent) / n_rows if n_rows else None
+    def n_new(self) -> int:
+        """How many rows the progressive error is about."""
+        return sum(n for n, _ in self._new)
+
+    @property
+    def progressive_error(self) -> float | None:
+        """Share of wrong rows among the last of the first pass, each before it was learned."""
+        return sum(n * error for n, error in self._new) / self.n_new if self.n_new else None
 
     @contextlib.contextmanager
     def listen(self, work: Work) -> Iterator[Report]:
@@ -61,7 +66,7 @@ class Watch:
 
             def report(n_rows: int, size: int, error: float) -> None:
                 with self._lock:
-                    words = "" if work.is_search else f"{size:,} {work.unit}, error {error:.2%}"
+                    words = "" if work.is_search else in_words(size, work.unit, error)
                     advance(n_rows, words)
                     if not work.is_search:
                         self._note(n_rows, error)
@@ -73,9 +78,11 @@ class Watch:
 
     def _note(self, n_rows: int, error: float) -> None:
         self.n_visits += n_rows
-        self._recent.append((n_rows, error))
-        while sum(n for n, _ in self._recent) - self._recent[0][0] >= RECENT:
-            self._recent.popleft()
+        if math.isnan(error) or n_rows == 0:
+            return  # met before
+        self._new.append((n_rows, error))
+        while self.n_new - self._new[0][0] >= RECENT:
+            self._new.popleft()
 
     def _act(self, work: Work) -> None:
         """What a report is an occasion for."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from polyplane.cli.models import found_settings
 from polyplane.cli.screen import Screen
 from polyplane.cli.training_run import Watch
 from polyplane.report.metrics import Tally, standard_error
@@ -27,8 +28,9 @@ def summary_of(job: Any, watch: Watch, tally: Tally | None) -> dict[str, Any]:
         "planes": model.n_planes_ if has_planes else None,
         "support_vectors": None if has_planes else int(model.support_.size),
         "per_class": per_class.tolist(),
-        "settings": _found(model),
-        "recent_error": watch.recent_error,
+        "settings": found_settings(model),
+        "progressive_error": None if job.request.resume else watch.progressive_error,
+        "progressive_rows": 0 if job.request.resume else watch.n_new,
         "test_rows": tally.n_rows if tally else None,
         "test_error": tally.error if tally else None,
         "test_standard_error": standard_error(tally.error, tally.n_rows) if tally else None,
@@ -43,11 +45,6 @@ def summary_of(job: Any, watch: Watch, tally: Tally | None) -> dict[str, Any]:
     }
 
 
-def _found(model: Any) -> dict[str, Any]:
-    """What was 'auto' and has been found."""
-    return dict(vars(model).get("_found", {}))
-
-
 def tell_summary(screen: Screen, found: dict[str, Any]) -> None:
     """The same in words."""
     lines = [("algorithm", found["algorithm"])]
@@ -57,8 +54,9 @@ def tell_summary(screen: Screen, found: dict[str, Any]) -> None:
     if found["test_error"] is not None:
         spread = f"{found['test_error']:.2%} ± {found['test_standard_error']:.2%}"
         lines.append(("error", f"{spread} of {found['test_rows']:,} test rows"))
-    elif found["recent_error"] is not None:
-        lines.append(("error", f"{found['recent_error']:.2%} of the latest rows, when first seen"))
+    elif found["progressive_error"] is not None:
+        spread = f"{found['progressive_error']:.2%} of {found['progressive_rows']:,} rows"
+        lines.append(("error", f"{spread}, predicted before they were first learned"))
     lines.append(_size(found))
     settings = ", ".join(f"{name} {_short(value)}" for name, value in found["settings"].items())
     if settings:

@@ -227,7 +227,8 @@ def _tell(
     options = [chosen.parameters[name].text_of(value) for name, value in settings.items()]
     scaling = [] if scale == "none" else [f"--scale {scale}"]
     words = [f"--algorithm {chosen.name}", *options, *scaling]
-    screen.say(f"\npolyplane train {shlex.join(data)} {' '.join(words)}", is_one_line=True)
+    screen.say()
+    screen.say(f"polyplane train {shlex.join(data)} {' '.join(words)}", is_one_line=True)
     screen.result(
         {
             "algorithm": chosen.name,

@@ -18,7 +18,7 @@ from polyplane.engine.rows import with_own_page
 from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.estimator.parameters import check_parameters, with_parameters
 from polyplane.estimator.passes import Passes
-from polyplane.estimator.progress import Report, progress
+from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.training import (
@@ -154,6 +154,8 @@ class HyperplaneClassifier(Passes):
         models = self._training.models
 
         def learn(k: int, report: Report) -> None:
+            if len(models) > 1:
+                report = without_errors(report)
             own_rows = data._replace(rows=with_own_page(data.rows))
             order = rows_of(members, models[k].targets(data))
             self._follow(models[k], own_rows, order, report)

@@ -33,7 +33,7 @@ from polyplane.estimator.parameters import (
     parameter,
     with_parameters,
 )
-from polyplane.estimator.progress import Report, progress
+from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.validation import (
@@ -162,7 +162,8 @@ class KernelClassifier(KernelPredictor):
         make_lines(training, self._cache_bytes() > 0)
         course = training.course = training.course or self._set_out(training, data)
         n_left = (self.max_iter - self.n_iter_) * members.size - course.n_visited
-        with self._progress(n_left) as report:
+        with self._progress(n_left) as new_report:
+            report = new_report
             while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
                 order = members.copy()
                 if course.mixed_by is None:
@@ -171,6 +172,8 @@ class KernelClassifier(KernelPredictor):
                     training.generator.bit_generator.state = course.mixed_by
                     shuffle(order, training.generator)
                 rest = order[course.n_visited :]
+                if self.n_iter_ > 0 or course.first_number > 0:
+                    report = without_errors(report)
                 self._pass(training, data, rest, course.first_number, report)
                 self.n_iter_, course.n_visited, course.mixed_by = self.n_iter_ + 1, 0, None
                 for model in training.models:

@@ -287,7 +287,8 @@ def learn_chunk(
         if training.course is not None:
             training.course.n_visited += part.size
     mistakes = sum(int(model.held.counts[MISTAKES]) for model in training.models) - mistakes
-    report(part.size, training.support.size, mistakes / (part.size * len(training.models)))
+    error = mistakes / part.size if len(training.models) == 1 else np.nan
+    report(part.size, training.support.size, error)
 
 
 def _slots_at(held: SupportSet, places: Array, n_places: int) -> Array:

@@ -49,6 +49,10 @@ class Machine(Settings):
     def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
         """Give classes `first` and later their first planes, where the machine has any."""
 
+    def _starts_from_rows(self) -> bool:
+        """Whether the first planes are made of the rows, so that none is new in the first pass."""
+        return False
+
     def _first_choice(self, data: TrainingData) -> Array:
         """The plane of each row, for machines that hold on to it."""
         return NO_CHOICE

@@ -11,7 +11,7 @@ from polyplane.engine.rows import with_own_page
 from polyplane.engine.targets import rows_of
 from polyplane.estimator.parameters import with_parameters
 from polyplane.estimator.predictor import Predictor
-from polyplane.estimator.progress import Report
+from polyplane.estimator.progress import Report, without_errors
 from polyplane.estimator.training import Course, Training, Walk, Watch, for_each, visit
 from polyplane.estimator.validation import TrainingData
 
@@ -90,6 +90,9 @@ class Passes(Predictor):
             shuffle(order, model.generator)
         order = self._part_of_pass(order, course.n_passes)
         rest = order[model.n_steps - course.first_step :]
+        is_new = course.first_step == 0 and not self._starts_from_rows()
+        if not is_new or len(training.models) > 1:
+            report = without_errors(report)
         visit(model, data, rest, course.chosen, self._walk(), report)
         course.n_passes, course.mixed_by = course.n_passes + 1, None
         is_last = course.n_passes >= self._count_passes(course.n_rows)

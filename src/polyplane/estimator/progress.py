@@ -1,6 +1,7 @@
 """A bar for work that takes long: rows a second, the model's size, its error, time left."""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -19,10 +20,20 @@ from rich.progress import Task as RichTask
 from rich.text import Text
 
 __all__ = [
-    "Report", "StreamReport", "Work", "heard_by", "progress", "silence", "stream_progress",
-]  # fmt: skip
+    "Report",
+    "StreamReport",
+    "Work",
+    "heard_by",
+    "in_words",
+    "progress",
+    "silence",
+    "stream_progress",
+    "without_errors",
+]
 
-Report = Callable[[int, int, float], None]  # rows just visited, planes or vectors now, error
+# rows just visited, planes or vectors now, and the share of those rows that was wrong before they
+# were learned: NaN where the model had met them, or is a part of one
+Report = Callable[[int, int, float], None]
 
 StreamReport = Callable[[int, int], None]  # passes completed, rows visited in all passes
 
@@ -64,6 +75,16 @@ def silence(n_rows: int, size: int, error: float) -> None:
     """Tell nobody."""
 
 
+def without_errors(report: Report) -> Report:
+    """The same report of rows that are not new to the model: how many are wrong says nothing."""
+    return lambda n_rows, size, error: report(n_rows, size, math.nan)
+
+
+def in_words(size: int, unit: str, error: float) -> str:
+    """What is shown beside a bar."""
+    return f"{size:,} {unit}" + ("" if math.isnan(error) else f", error {error:.2%}")
+
+
 @contextlib.contextmanager
 def progress(
     title: str, n_rows: int, shown: bool, unit: str = "planes", is_search: bool = False
@@ -82,14 +103,14 @@ def progress(
         BarColumn(),
         TaskProgressColumn(),
         _RowsPerSecond(),
-        TextColumn("{task.fields[size]:,} " + unit + ", error {task.fields[error]:.2%}"),
+        TextColumn("{task.fields[words]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns) as bar:
-        task = bar.add_task(title, total=n_rows, size=0, error=0.0)
+        task = bar.add_task(title, total=n_rows, words="")
 
         def report(n_visited: int, size: int, error: float) -> None:
-            bar.update(task, advance=n_visited, size=size, error=error)
+            bar.update(task, advance=n_visited, words=in_words(size, unit, error))
 
         yield report
 
@@ -116,8 +137,8 @@ class _Latest:
 
     @property
     def error(self) -> float:
-        """Of the chunk, before its rows were learned."""
-        return self.n_wrong / max(1, self.n_rows)
+        """Of the chunk, before its rows were learned; NaN where they were only collected."""
+        return self.n_wrong / self.n_rows if self.n_rows else math.nan
 
 
 @contextlib.contextmanager
@@ -129,7 +150,9 @@ def stream_progress(title: str, n_passes: int, shown: bool) -> Iterator[Callable
         if listener is not None:
             work = Work(title, None, "planes")
             report = stack.enter_context(listener(work))
-            yield lambda _, n_rows: report(n_rows, latest.size, latest.error)
+            yield lambda n_completed, n_rows: report(
+                n_rows, latest.size, latest.error if n_completed == 0 else math.nan
+            )
             return
         if not shown:
             yield lambda _, n_rows: None
@@ -138,21 +161,20 @@ def stream_progress(title: str, n_passes: int, shown: bool) -> Iterator[Callable
             TextColumn("{task.description}: pass {task.fields[now]} of " + str(n_passes)),
             TextColumn("{task.completed:,.0f} rows"),
             _RowsPerSecond(),
-            TextColumn("{task.fields[size]:,} {task.fields[unit]}, error {task.fields[error]:.2%}"),
+            TextColumn("{task.fields[words]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
         )
         bar = stack.enter_context(Progress(*columns))
-        task = bar.add_task(title, total=None, now=1, size=0, unit="planes", error=0.0)
+        task = bar.add_task(title, total=None, now=1, words="")
         n_of_pass = 0
 
         def show(n_completed: int, n_rows: int) -> None:
             nonlocal n_of_pass
             n_of_pass += n_rows if n_completed == 0 else 0
             total = n_of_pass * n_passes if n_completed > 0 else None
-            bar.update(
-                task, advance=n_rows, now=n_completed + 1, total=total, size=latest.size,
-                unit=latest.unit, error=latest.error,
-            )  # fmt: skip
+            error = latest.error if n_completed == 0 else math.nan
+            words = in_words(latest.size, latest.unit, error)
+            bar.update(task, advance=n_rows, now=n_completed + 1, total=total, words=words)
 
         yield show

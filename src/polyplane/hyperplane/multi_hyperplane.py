@@ -59,6 +59,9 @@ class MMClassifier(HingeClassifier):
                 f'init="{self.init}" needs all rows at once, not a stream: leave init="random".'
             )
 
+    def _starts_from_rows(self) -> bool:
+        return self.init != "random"
+
     def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
         if first == 0 and self.init != "random" and self.n_planes > 1:
             self._start_from_prototypes(model, data)

@@ -194,6 +194,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
     def _alpha_of(self, model: Model) -> float:
         return 0.0 if self.alpha == "auto" else float(self.alpha)
 
+    def _starts_from_rows(self) -> bool:
+        return True
+
     def _begin(self, model: Model, n_steps: int) -> None:
         """Rates of the steps to come; of a stream, whose length nobody knows, without n_steps."""
         if model.rule is not None:  # let V be W, so that another rule can go on from here

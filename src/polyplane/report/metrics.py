@@ -51,11 +51,14 @@ class Tally:
 
     labels: list[Any]
     counts: Array  # [true, predicted]
+    n_known: int  # of the labels are classes of the model
 
     @staticmethod
     def of(classes: Array) -> "Tally":
         """Nothing counted yet."""
-        return Tally(classes.tolist(), np.zeros((classes.size, classes.size), np.int64))
+        return Tally(
+            classes.tolist(), np.zeros((classes.size, classes.size), np.int64), classes.size
+        )
 
     def add(self, y: Array, predicted: Array) -> None:
         """Count rows."""
@@ -69,6 +72,12 @@ class Tally:
         self.counts = np.pad(self.counts, ((0, len(new)), (0, len(new))))
         codes: Array = np.array([self.labels.index(label) for label in kinds.tolist()], np.intp)
         return codes[places]
+
+    @property
+    def unknown(self) -> list[tuple[Any, int]]:
+        """Labels that the model has never met, which it cannot predict, and their rows."""
+        n_rows = self.counts.sum(axis=1)[self.n_known :].tolist()
+        return list(zip(self.labels[self.n_known :], n_rows, strict=True))
 
     @property
     def n_rows(self) -> int:
