@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from polyplane.cli import screen as module
 from polyplane.cli.screen import Screen, as_json
+from polyplane.estimator import progress
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_quiet_leaves_out_remarks_and_progress_but_no_results_and_warnings(made)
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(made, monkeypatch):
     clock = iter([0.0, 5.0, 11.0, 12.0, 30.0])
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     screen, read = made()
     with screen.progress("Reading", 1_000) as advance:
         advance(100)

@@ -1,6 +1,7 @@
 """Training as a walk over rows: what is due is done on time, wherever the caller cuts."""
 
 import contextlib
+import importlib.util
 import itertools
 import threading
 import time
@@ -9,9 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from sklearn.base import clone
 
-from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
+from polyplane import AMMClassifier, MMClassifier, PegasosClassifier, stream
+from polyplane.data.chunks import Chunk
+from polyplane.data.writing import write
 from polyplane.engine.planes import (
     CREATED,
     LANES_USED,
@@ -23,6 +27,7 @@ from polyplane.engine.planes import (
     with_planes,
     zero_planes,
 )
+from polyplane.estimator import progress
 from polyplane.estimator.base import ALPHAS
 from polyplane.estimator.training import NO_CHOICE, Model, Walk, for_each, visit
 from polyplane.model.decomposition import Problem
@@ -361,3 +366,19 @@ def test_not_verbose_is_silent(estimator, capsys):
     estimator.fit(X, Y).predict(X)
     shown = capsys.readouterr()
     assert shown.out == shown.err == ""
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_notebook_without_widgets_gets_plain_lines(is_stream, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(progress, "get_console", lambda: Console(force_jupyter=True))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    model = AMMClassifier(verbose=True, max_iter=2, random_state=0)
+    if is_stream:
+        write(tmp_path / "rows.csv", [Chunk(np.asarray(X, np.float32), np.asarray(Y))])
+        model.fit(stream(tmp_path / "rows.csv"))
+    else:
+        model.fit(X, Y)
+    told = capsys.readouterr()
+    assert told.out.startswith(f"AMMClassifier: {2 * len(Y):,}")
+    assert told.out.count("\n") == 1
+    assert "ipywidgets" not in told.out + told.err

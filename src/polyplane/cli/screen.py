@@ -8,7 +8,6 @@ import contextlib
 import json
 import logging
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -19,10 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from polyplane.cli.printable import PrintableRemarks, printable
+from polyplane.estimator.progress import Lines
 
 __all__ = ["Advance", "Screen", "as_json"]
 
-BETWEEN_LINES = 10.0  # seconds
 Advance = Callable[..., None]  # how much more is done, and words to show beside it
 
 
@@ -141,7 +140,7 @@ class Screen:
             with self._bar(title, total, unit) as advance:
                 yield advance
         else:
-            yield _Lines(self.err, title, total, unit)
+            yield Lines(lambda line: self.err.print(line, soft_wrap=True), title, total, unit)
 
     @contextlib.contextmanager
     def _bar(self, title: str, total: int | None, unit: str) -> Iterator[Advance]:
@@ -162,28 +161,6 @@ class Screen:
                 bar.update(task, advance=n, words=words, rate=rate)
 
             yield advance
-
-
-class _Lines:
-    """Progress where there is no terminal: a line every now and then."""
-
-    def __init__(self, console: Console, title: str, total: int | None, unit: str) -> None:
-        self.console, self.title, self.total, self.unit = console, title, total, unit
-        self.done, self.start = 0, time.monotonic()
-        self.due = self.start + BETWEEN_LINES
-
-    def __call__(self, n: int = 0, words: str = "") -> None:
-        """So much more is done."""
-        self.done += n
-        now = time.monotonic()
-        if now < self.due:
-            return
-        self.due = now + BETWEEN_LINES
-        share = f" of {self.total:,}" if self.total else ""
-        speed = self.done / (now - self.start)
-        parts = [f"{self.title}: {self.done:,}{share} {self.unit}"]
-        parts += [f"{speed:,.0f} {self.unit}/s"] * (speed >= 1) + [words] * bool(words)
-        self.console.print(", ".join(parts), soft_wrap=True)
 
 
 def as_json(values: Any) -> str:

@@ -1,12 +1,15 @@
 """A bar for work that takes long: rows a second, the model's size, its error, time left."""
 
 import contextlib
+import importlib.util
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from rich import get_console
 from rich.progress import (
     BarColumn,
     Progress,
@@ -20,6 +23,7 @@ from rich.progress import Task as RichTask
 from rich.text import Text
 
 __all__ = [
+    "Lines",
     "Report",
     "StreamReport",
     "Work",
@@ -36,6 +40,9 @@ __all__ = [
 Report = Callable[[int, int, float], None]
 
 StreamReport = Callable[[int, int], None]  # passes completed, rows visited in all passes
+
+
+BETWEEN_LINES = 10.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,38 @@ def in_words(size: int, unit: str, error: float) -> str:
     return f"{size:,} {unit}" + ("" if math.isnan(error) else f", error {error:.2%}")
 
 
+class Lines:
+    """Progress where no bar can be drawn: a line every now and then."""
+
+    def __init__(
+        self, say: Callable[[str], None], title: str, total: int | None, unit: str = "rows"
+    ) -> None:
+        self.say, self.title, self.total, self.unit = say, title, total, unit
+        self.done, self.words, self.start = 0, "", time.monotonic()
+        self.due = self.start + BETWEEN_LINES
+
+    def __call__(self, n: int = 0, words: str = "") -> None:
+        """So much more is done."""
+        self.done, self.words = self.done + n, words
+        now = time.monotonic()
+        if now >= self.due:
+            self.due = now + BETWEEN_LINES
+            self.tell(now)
+
+    def tell(self, now: float) -> None:
+        """How far it has come."""
+        share = f" of {self.total:,}" if self.total else ""
+        speed = self.done / max(now - self.start, 1e-9)
+        parts = [f"{self.title}: {self.done:,}{share} {self.unit}"]
+        parts += [f"{speed:,.0f} {self.unit}/s"] * (speed >= 1) + [self.words] * bool(self.words)
+        self.say(", ".join(parts))
+
+
+def _draws_bars() -> bool:
+    """A notebook without ipywidgets cannot; rich would ask for them again and again."""
+    return not get_console().is_jupyter or importlib.util.find_spec("ipywidgets") is not None
+
+
 @contextlib.contextmanager
 def progress(
     title: str, n_rows: int, shown: bool, unit: str = "planes", is_search: bool = False
@@ -97,6 +136,11 @@ def progress(
         return
     if not shown:
         yield silence
+        return
+    if not _draws_bars():
+        lines = Lines(print, title, n_rows)
+        yield lambda n_visited, size, error: lines(n_visited, in_words(size, unit, error))
+        lines.tell(time.monotonic())
         return
     columns = (
         TextColumn("{task.description}"),
@@ -156,6 +200,11 @@ def stream_progress(title: str, n_passes: int, shown: bool) -> Iterator[Callable
             return
         if not shown:
             yield lambda _, n_rows: None
+            return
+        if not _draws_bars():
+            lines = Lines(print, title, None)
+            yield lambda _, n_rows: lines(n_rows, in_words(latest.size, latest.unit, math.nan))
+            lines.tell(time.monotonic())
             return
         columns = (
             TextColumn("{task.description}: pass {task.fields[now]} of " + str(n_passes)),
