@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
@@ -118,3 +120,25 @@ def test_a_model_of_another_program_becomes_ours(name, call, tmp_path):
     rows = np.eye(found["features"], dtype=np.float32)
     np.testing.assert_array_equal(loaded.decision_function(rows), imported.decision_function(rows))
     assert call("convert", source, "-").code == BAD_CALL
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_columns_of_a_table_stay_columns_where_text_became_many(form, call, tmp_path):
+    towns = ["Ulm", "Bonn", "Kiel"]
+    lines = [f"{k % 7},{towns[k % 3]},{'yes' if k % 2 else 'no'}" for k in range(60)]
+    source, target = tmp_path / "rows.csv", tmp_path / f"rows.{form}"
+    source.write_text("\n".join(["age,town,bought", *lines]))
+    assert call("convert", source, target, "--label", "bought").code == 0
+    if form == "parquet":
+        names = pq.read_schema(target).names
+    else:
+        with pa.ipc.open_file(target) as file:
+            names = file.schema.names
+    assert names[0] == "age"
+    assert names[-1] == "label"
+    assert all("town" in name for name in names[1:-1])
+    assert len(names) == 5
+    X, y = read(target)
+    X_before, y_before = read(source, label="bought")
+    np.testing.assert_array_equal(X, X_before.toarray())
+    np.testing.assert_array_equal(y, y_before)

@@ -1,7 +1,11 @@
 """Exports are written by the functions that Python users call."""
 
+import json
+
+import onnx
 import pytest
 
+from polyplane import ModelError, load, to_c
 from tests.cli.documented import check
 
 
@@ -18,3 +22,19 @@ def test_a_folder_that_is_not_there_is_told(call, files, tmp_path):
     done = call("export", files / "numbered.model", "-o", tmp_path / "absent" / "m.c")
     assert done.code == 1
     assert "cannot be written" in done.err
+
+
+def test_exports_of_models_of_tables_name_the_columns(call, files, tmp_path):
+    onnx_path, c_path = tmp_path / "m.onnx", tmp_path / "m.h"
+    assert call("export", files / "named.model", "-o", onnx_path).code == 0
+    metadata = {one.key: one.value for one in onnx.load(onnx_path).metadata_props}
+    assert json.loads(metadata["columns"]) == [*"abcde"]
+    assert call("export", files / "named.model", "-o", c_path).code == 0
+    named = to_c(load(files / "named.model"), name="m", column_names=[*"abcde"])
+    assert c_path.read_text() == named
+    assert named != to_c(load(files / "named.model"), name="m")
+
+
+def test_there_is_one_column_name_for_each_column(files):
+    with pytest.raises(ModelError, match="2 column names are given for 5 columns"):
+        to_c(load(files / "named.model"), column_names=["a", "b"])

@@ -5,7 +5,7 @@ import pytest
 from polyplane.cli.algorithms import algorithm_of, algorithms
 from polyplane.cli.estimators import made
 from polyplane.cli.failures import CallError
-from polyplane.cli.options import reading_of
+from polyplane.cli.options import reading_of, reading_options, words_of_reading
 from polyplane.cli.requests import Checkpoint, train_request
 
 
@@ -132,3 +132,27 @@ def test_other_checkpoints_are_refused(text):
 def test_other_scales_are_refused():
     with pytest.raises(CallError, match="--scale is 'big', expected one of none, maxabs, standard"):
         train_request(**asked(scale="big"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--label", "none"],
+        ["--label=-1", "--drop", "2", "--drop", "name", "--missing", "skip"],
+        ["--delimiter", "tab", "--no-header", "--text-labels", "--on-bad", "skip"],
+        ["--n-features", "7", "--base", "0", "--labels", "a b.txt"],
+    ],
+)
+def test_options_of_reading_are_spelt_as_they_were_given(words):
+    by_spelling = {option.spellings[0]: option for option in reading_options()}
+    given = {}
+    pieces = iter([part for word in words for part in word.split("=")])
+    for word in pieces:
+        option = by_spelling[word.replace("--no-", "--")]
+        if option.kind is bool:
+            given[option.name] = not word.startswith("--no-")
+        elif option.kind == list[str]:
+            given.setdefault(option.name, []).append(next(pieces))
+        else:
+            given[option.name] = next(pieces)
+    assert words_of_reading(reading_of(given)) == words

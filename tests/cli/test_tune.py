@@ -1,5 +1,6 @@
 """Tuning tries what an algorithm has, and says what it found as options."""
 
+import json
 import shlex
 
 import numpy as np
@@ -70,3 +71,25 @@ def test_each_algorithm_is_tuned_by_its_own_parameters():
     factors = np.array(usual_values(algorithms()["huller"], {}, sample)["gamma"])
     variance = np.eye(4).var()
     assert np.allclose(factors[2], 1 / (4 * variance), rtol=0.05)
+
+
+@pytest.mark.compiled
+def test_the_command_that_is_printed_can_be_run(call, tmp_path):
+    """Options of reading and the seed are part of it: without them the rows are others."""
+    path = tmp_path / "my rows.csv"
+    lines = [
+        f"{k % 5};{'' if k % 9 == 0 else k % 3};{'yes' if k % 5 > 2 else 'no'};{k}"
+        for k in range(90)
+    ]
+    path.write_text("\n".join(["a;b;bought;id", *lines]))
+    done = call(
+        "tune", path, "--label", "bought", "--drop", "id", "--missing", "zero", "--seed", 3,
+        "--scale", "maxabs", "-a", "amm", "--try", "alpha=0.1,0.01",
+    )  # fmt: skip
+    command = shlex.split(done.out.strip().splitlines()[-1])
+    assert command[:3] == ["polyplane", "train", str(path)]
+    again = call(*command[1:], "--json")
+    assert again.code == 0, again.err
+    assert json.loads(again.out)["classes"] == ["no", "yes"]
+    for words in ("--label bought", "--drop id", "--missing zero", "--seed 3", "--scale maxabs"):
+        assert words in " ".join(command)

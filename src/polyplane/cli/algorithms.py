@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,12 +72,12 @@ class Parameter:
         raise CallError(f"{self.option} is {text!r}, expected {self.expected}.")
 
     def text_of(self, value: Any) -> str:
-        """The option that sets it to a value."""
+        """The option that sets it to a value, as a shell reads it."""
         if self.is_flag:
             return self.option if value else self.option.replace("--", "--no-", 1)
         if isinstance(value, dict):
             value = ",".join(f"{label}={weight:g}" for label, weight in value.items())
-        return f"{self.option} {'none' if value is None else value}"
+        return f"{self.option} {'none' if value is None else shlex.quote(str(value))}"
 
 
 def _number_of(text: str, is_whole: bool) -> float | int:

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from polyplane.cli.failures import CallError
 from polyplane.cli.rows import blamed_on_the_call, chunks_of, open_rows
 from polyplane.cli.screen import Screen
+from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import Stream
 from polyplane.data.writing import NAMED, format_written, write, write_to
@@ -19,7 +20,9 @@ from polyplane.estimator.saving import save
 
 __all__ = ["run"]
 
-WIDTH_FIRST = ("csv", "arrow")  # formats that say at the beginning how wide rows are
+WIDTH_FIRST = ("csv", "arrow", "parquet")  # formats that say at the beginning how wide rows are
+WRITTEN_OUT = ("arrow", "parquet")  # columns of a table stay columns, also where text became many
+MOST_WRITTEN_OUT = 10_000  # columns
 LABEL = "label"
 
 
@@ -41,8 +44,11 @@ def run(
         kind = to if output == "-" and to is not None else format_written(output, to)
     rows = open_rows(data, reading)
     width = _width_of_sparse(rows, screen) if kind in WIDTH_FIRST else None
-    with contextlib.closing(chunks_of(rows, screen, "Converting")) as chunks:
-        first = next(chunks)
+    with contextlib.closing(chunks_of(rows, screen, "Converting")) as found:
+        chunks: Iterator[Chunk] = found
+        first, chunks = _peeked(
+            _written_out(rows, chunks, width) if kind in WRITTEN_OUT else chunks
+        )
         names = _names_of(rows, first, width, kind)
         if kind == "csv" and not isinstance(first.X, np.ndarray) and width is None:
             raise DataError(
@@ -50,7 +56,7 @@ def run(
                 "--n-features, or save it to a file first",
                 data[0],
             )
-        counted = _Counted(chain([first], chunks))
+        counted = _Counted(chunks)
         with blamed_on_the_call():
             if output == "-":
                 n_rows = write_to(sys.stdout.buffer, counted, kind, names, width)
@@ -78,6 +84,24 @@ def _convert_model(screen: Screen, path: str, output: str, n_features: int | Non
     name = type(model).__name__
     screen.say(f"Wrote {output}, a {name} for {model.n_features_in_:,} columns.")
     screen.result({"model": output, "algorithm": name, "features": model.n_features_in_})
+
+
+def _peeked(chunks: Iterator[Chunk]) -> tuple[Chunk, Iterator[Chunk]]:
+    """The first chunk, and all of them."""
+    first = next(chunks)
+    return first, chain([first], chunks)
+
+
+def _written_out(
+    rows: Stream, chunks: Iterator[Chunk], width: int | None
+) -> Generator[Chunk, None, None]:
+    """The rows of a table with a value in each column; others as they come."""
+    for chunk in chunks:
+        is_dense = isinstance(chunk.X, np.ndarray)
+        if is_dense or not rows.layout.sources or width is None or width > MOST_WRITTEN_OUT:
+            yield chunk
+        else:
+            yield Chunk(widened(chunk.X, width).toarray(), chunk.y)
 
 
 class _Counted:

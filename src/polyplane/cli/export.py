@@ -11,7 +11,7 @@ from polyplane.estimator.saving import read_model
 
 __all__ = ["run"]
 
-FUNCTIONS: dict[str, Callable[[Any, str], Any]] = {"onnx": to_onnx, "c": to_c}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"onnx": to_onnx, "c": to_c}
 BY_SUFFIX = {".onnx": "onnx", ".c": "c", ".h": "c"}
 
 
@@ -23,7 +23,9 @@ def run(screen: Screen, *, model: str, to: str | None, output: str | None) -> No
     if target is None or target not in FUNCTIONS:
         found = f"--to is {to!r}" if to else f"{output!r} states no form"
         raise CallError(f"{found}, expected one of {', '.join(FUNCTIONS)}: say --to.")
-    FUNCTIONS[target](read_model(model).predictor(), output)
+    saved = read_model(model)
+    names = saved.layout.feature_names[: saved.estimator.n_features_in_] if saved.layout else None
+    FUNCTIONS[target](saved.predictor(), output, column_names=names)
     n_bytes = Path(output).stat().st_size
     screen.say(f"Wrote {output}: {n_bytes:,} bytes of {target}.")
     screen.result({"output": output, "to": target, "bytes": n_bytes})

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -29,6 +30,9 @@ HINTS = {
     errno.EROFS: "name a place that can be written to",
     errno.ENOENT: "check the name",
 }
+
+
+SPOKEN_OF = {"missing": "--missing", "on_bad": "--on-bad", "categories": "--categories"}
 
 
 class CallError(Exception):
@@ -64,7 +68,7 @@ def _code_and_words(error: BaseException) -> int:
         tell("There is not enough memory: stream the rows (--stream), or take fewer of them.")
         return BAD_INPUT
     if isinstance(error, ValueError):
-        tell(str(error))
+        tell(in_options(str(error)))
         return BAD_INPUT
     if isinstance(error, SystemExit):
         return int(error.code or 0) if not isinstance(error.code, str) else BAD_INPUT
@@ -73,6 +77,12 @@ def _code_and_words(error: BaseException) -> int:
         "Run it again with --debug for the details, and please report them."
     )
     return BAD_INPUT
+
+
+def in_options(sentence: str) -> str:
+    """A sentence of the readers in words of the command line: missing='zero' is --missing zero."""
+    names = "|".join(SPOKEN_OF)
+    return re.sub(rf"\b({names})='(\w+)'", lambda m: f"{SPOKEN_OF[m[1]]} {m[2]}", sentence)
 
 
 def _words_of(error: OSError) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "reading_of",
     "reading_options",
     "screen_options",
+    "words_of_reading",
 ]
 
 SCREEN, READING, PARAMETERS = "screen", "reading", "parameters"  # groups
@@ -89,6 +90,22 @@ def _reading_value(name: str, given: Any) -> Any:
             option = f"--{name.replace('_', '-')}"
             raise CallError(f"{option} is {given!r}, expected a whole number.") from None
     return given
+
+
+def words_of_reading(reading: Mapping[str, Any]) -> list[str]:
+    """The words of a command line that ask for these options of reading: `reading_of` reversed."""
+    by_name = {option.name: option for option in reading_options()}
+    words = []
+    for name, value in reading.items():
+        option = by_name[name]
+        if option.kind is bool:
+            words.append(option.spellings[0] if value else option.denial)
+            continue
+        for one in value if name in MANY else [value]:
+            text = "none" if one is None else "tab" if one == "\t" else str(one)
+            joins = f"{option.spellings[0]}={text}" if text.startswith("-") else None
+            words += [joins] if joins else [option.spellings[0], text]
+    return words
 
 
 def _column_of(text: str) -> str | int:

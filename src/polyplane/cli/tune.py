@@ -10,6 +10,7 @@ import numpy as np
 from polyplane.cli.algorithms import Algorithm, algorithm_of
 from polyplane.cli.estimators import allows, estimator_class, made
 from polyplane.cli.failures import CallError
+from polyplane.cli.options import words_of_reading
 from polyplane.cli.requests import scale_of
 from polyplane.cli.rows import labelled_sample
 from polyplane.cli.screen import Screen
@@ -81,7 +82,9 @@ def run(
             tables[name] = found
             best[name] = min(found, key=lambda one: one.trial.error).value
     _show(screen, chosen, tables, best, n_met, sample.y.size)
-    _tell(screen, chosen, tables, {**fixed, **best}, data, scaled, sample.y.size)
+    asked = [*words_of_reading(reading), *([] if seed is None else ["--seed", str(seed)])]
+    asked += [] if scaled == "none" else ["--scale", scaled]
+    _tell(screen, chosen, tables, {**fixed, **best}, data, asked, sample.y.size)
 
 
 def _check_splits(folds: int | None, share: float | None) -> None:
@@ -219,14 +222,13 @@ def _tell(
     tables: Mapping[str, list[Found]],
     settings: Mapping[str, Any],
     data: Sequence[str],
-    scale: str,
+    asked: Sequence[str],
     n_rows: int,
 ) -> None:
     last = list(tables.values())[-1] if tables else []
     lowest = min((one.trial.error for one in last), default=None)
     options = [chosen.parameters[name].text_of(value) for name, value in settings.items()]
-    scaling = [] if scale == "none" else [f"--scale {scale}"]
-    words = [f"--algorithm {chosen.name}", *options, *scaling]
+    words = [f"--algorithm {chosen.name}", *options, *([shlex.join(asked)] if asked else [])]
     screen.say()
     screen.say(f"polyplane train {shlex.join(data)} {' '.join(words)}", is_one_line=True)
     screen.result(

@@ -25,14 +25,19 @@ from polyplane.whole_files import whole_file
 __all__ = ["to_c", "to_onnx"]
 
 
-def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
+def to_onnx(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    column_names: Sequence[str] | None = None,
+) -> Any:
     """The model as an `onnx.ModelProto`, written to `path` where one is given.
 
     `model` is a fitted polyplane classifier, or a pipeline that ends with one and scales columns
     before it (MaxAbsScaler, MinMaxScaler, StandardScaler). Input `X` is float32, rows by columns;
     outputs are `label`, `scores` (by class) and, where the classifier has them, `probabilities`.
+    `column_names` go into the metadata; without them those that `model` was fitted with.
     """
-    exported = _exported(model)
+    exported = _exported(model, column_names)
     try:
         from polyplane.model.onnx import onnx_model  # noqa: PLC0415 an extra, slow to load
     except ImportError as error:
@@ -44,14 +49,20 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
     return made
 
 
-def to_c(model: Any, path: str | os.PathLike[str] | None = None, name: str | None = None) -> str:
+def to_c(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    column_names: Sequence[str] | None = None,
+) -> str:
     """The model as a header of C99 or C++, written to `path` where one is given.
 
     `model` is as in `to_onnx`. Functions begin with `name`, by default that of the file:
     `int NAME_predict(const float *x)` returns the number of a class, of which NAME_CLASSES has
     the label, and `void NAME_scores(const float *x, float *scores)` fills in their scores.
+    `column_names` become NAME_COLUMNS; without them those that `model` was fitted with.
     """
-    exported = _exported(model)
+    exported = _exported(model, column_names)
     text = c_header(exported, _c_name(path, name), __version__)
     if path is not None:
         _write(path, text.encode())
@@ -81,16 +92,22 @@ def _write(path: str | os.PathLike[str], content: bytes) -> None:
         raise ModelError(problem, path) from error
 
 
-def _exported(model: Any) -> Exported:
+def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
     """What is exported of a classifier or pipeline."""
     *scalers, classifier = _steps(model)
+    names = getattr(model, "feature_names_in_", ()) if column_names is None else column_names
+    if len(names) not in (0, classifier.n_features_in_):
+        raise ModelError(
+            f"{len(names)} column names are given for {classifier.n_features_in_} columns: give "
+            "one for each"
+        )
     record, rows = classifier._record(), None
     if isinstance(classifier, Predictor):
         record, rows = with_some_plane(record), _row_of_zeros(classifier)
     return Exported(
         title=type(classifier).__name__,
         n_columns=classifier.n_features_in_,
-        column_names=[str(name) for name in getattr(model, "feature_names_in_", ())],
+        column_names=[str(name) for name in names],
         classes=classifier.classes_,
         scalings=[_scaling(scaler, classifier.n_features_in_) for scaler in scalers],
         record=record,

@@ -61,6 +61,8 @@ def c_header(exported: Exported, name: str, version: str) -> str:
     header.define("N_FEATURES", exported.n_columns)
     header.define("N_CLASSES", int(exported.classes.size))
     header.texts("CLASSES", [str(label) for label in exported.classes.tolist()])
+    if exported.column_names:
+        header.texts("COLUMNS", list(exported.column_names))
     _write_scaling(header, exported)
     record = exported.record
     if isinstance(record, PlaneRecord):
