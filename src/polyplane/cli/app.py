@@ -13,6 +13,7 @@ from polyplane import __version__
 from polyplane.cli.declarations import Argument, Option, Verb
 from polyplane.cli.failures import BAD_CALL, CallError, exit_code_of, tell
 from polyplane.cli.help_text import help_of, overview
+from polyplane.cli.light_imports import import_scikit_learn
 from polyplane.cli.options import PARAMETERS, READING, SCREEN, reading_of
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs import VERBS, verb_called
@@ -128,6 +129,7 @@ def _work(verb: Verb, values: dict[str, Any], screen: Screen) -> int | None:
     if PARAMETERS in groups:
         asked["parameters"] = _given(verb, values, PARAMETERS)
     request = verb.request(**asked) if verb.request else None
+    import_scikit_learn()
     does: Callable[..., int | None] = importlib.import_module(verb.module).run
     return does(request, screen) if request is not None else does(screen, **asked)
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
 
 __all__ = ["CodeCache", "cache_root", "make_cache_folder", "source_hash"]
 
@@ -137,9 +138,14 @@ class CodeCache(FunctionCache):  # type: ignore[misc]
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The code kept for these types, or None."""
+        """The code kept for these types, or None.
+
+        Numba would first get ready to compile, a fifth of a second; to run what is compiled takes
+        only its runtime. What is not found here is compiled, and Numba gets ready then.
+        """
         try:
-            return super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
         except Exception as problem:  # damaged pickles raise anything
             self._tell("cannot be read", problem)
             with contextlib.suppress(OSError):
