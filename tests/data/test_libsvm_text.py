@@ -417,6 +417,17 @@ def test_labels_are_numbers_if_the_first_is_and_text_otherwise():
         read(b"spam\n", text_labels=False)
 
 
+def test_a_table_parted_by_blanks_is_refused_with_the_options_that_read_it():
+    with pytest.raises(DataError, match="format='csv' and delimiter=' '"):
+        read(b"5.1 3.5 1.4 1\n4.9 3.0 1.4 2\n")
+
+
+def test_underscores_are_no_part_of_numbers():
+    with pytest.raises(DataError, match="found '1_0'; a number was expected"):
+        read(b"1 1:1_0\n")
+    assert read(b"0001_01 1:1\n7 1:1\n").y.tolist() == ["0001_01", "7"]
+
+
 @pytest.mark.parametrize("n_entries", [0, 1, 9])
 def test_text_labels_that_later_look_like_numbers_stay_in_their_rows(n_entries):
     entries = b"".join(b" %d:1" % k for k in range(1, n_entries + 1))
