@@ -8,6 +8,7 @@ and the command ends with 1. Case k of seed s is `check(s + k)`.
 import argparse
 import contextlib
 import importlib
+import logging
 import secrets
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import time
 import traceback
 from pathlib import Path
 
-KINDS = {"libsvm": "tests.data.random_libsvm"}
+KINDS = {"libsvm": "tests.data.random_libsvm", "csv": "tests.data.random_csv"}
 BETWEEN_LOOKS = 64  # cases, at the clock
 BETWEEN_LINES = 60.0  # seconds, on the screen
 MOST_FAILURES = 20
@@ -24,6 +25,7 @@ MOST_FAILURES = 20
 def run(kind, seconds, n_cases, seed, folder):
     """Try cases; return how many failed."""
     module = importlib.import_module(KINDS[kind])
+    logging.getLogger("polyplane").setLevel(logging.ERROR)  # remarks on odd files are no news
     module.check(seed)  # compiles
     start = said = time.monotonic()
     tried = n_failed = 0

@@ -7,18 +7,21 @@ time; what went wrong needed two kinds in one file. `python -m tests.data.fuzz` 
 import pytest
 
 from polyplane.engine.jit import jit_is_disabled
-from tests.data import random_libsvm
+from tests.data import random_csv, random_libsvm
 
-N_FILES, N_WITHOUT_JIT, BATCHES = 50_000, 600, 10
-
-
-def seeds_of(batch, n_files):
-    return range(batch * n_files // BATCHES, (batch + 1) * n_files // BATCHES)
+BATCHES = 10
+READERS = {  # files, and files without the JIT
+    "libsvm": (random_libsvm, 50_000, 600),
+    "csv": (random_csv, 15_000, 600),
+}
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_libsvm_text_is_read_by_its_rules(batch, monkeypatch):
-    for module, name in random_libsvm.SIZED:
+@pytest.mark.parametrize("form", READERS)
+def test_text_is_read_by_its_rules(form, batch, monkeypatch):
+    reader, n_compiled, n_plain = READERS[form]
+    for module, name in reader.SIZED:
         monkeypatch.setattr(module, name, getattr(module, name))  # which every case sets
-    for seed in seeds_of(batch, N_WITHOUT_JIT if jit_is_disabled() else N_FILES):
-        random_libsvm.check(seed)
+    n_files = (n_plain if jit_is_disabled() else n_compiled) // BATCHES
+    for seed in range(batch * n_files, (batch + 1) * n_files):
+        reader.check(seed)

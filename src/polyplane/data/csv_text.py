@@ -162,7 +162,7 @@ def _is_text(column: Sequence[str]) -> bool:
         is_plain = False
     if not is_plain:  # Python takes 1_0, and digits of other scripts
         present = _present(column)
-        n_texts = sum(NUMBER.fullmatch(text) is None for text in present)
+        n_texts = sum(not _is_number(text) for text in present)
         return 2 * n_texts > len(present)
     return False
 
