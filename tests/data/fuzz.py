@@ -25,7 +25,6 @@ MOST_FAILURES = 20
 def run(kind, seconds, n_cases, seed, folder):
     """Try cases; return how many failed."""
     module = importlib.import_module(KINDS[kind])
-    logging.getLogger("polyplane").setLevel(logging.ERROR)  # remarks on odd files are no news
     module.check(seed)  # compiles
     start = said = time.monotonic()
     tried = n_failed = 0
@@ -70,6 +69,7 @@ def main():
     given = parser.parse_args()
     if unknown := set(given.kinds) - set(KINDS):
         parser.error(f"there is no {', '.join(unknown)}: expected libsvm or csv")
+    logging.getLogger("polyplane").setLevel(logging.ERROR)  # remarks on odd files are no news
     seconds = given.seconds or (float("inf") if given.cases else 60.0)
     seed = secrets.randbelow(1 << 40) if given.seed is None else given.seed
     n_cases = given.cases or sys.maxsize

@@ -41,7 +41,8 @@ BLANKS = [b"  ", b"\t", b"\r", b" \t ", b"\x0b", b"   "]
 TAILS = [b" ", b" # a comment 1:2", b"#1:2 3:4", b"\t", b"\r", b"  ", b" #"]
 BETWEEN = [b"\n", b"# 1 1:1\n", b" \n", b"\r\n", b"\t#\n"]
 EDITS = b" 0123456789:.-+eE#\t\r\n\0\x0bqid1111 :::\xff_,"
-SIZES = [1, 5, 16, 33, 64, 100, 150, 1 << 12, 1 << 12]
+SIZES = [1, 5, 16, 33, 64, 100, 150, 1 << 12, 1 << 16]
+LONG_FILES, LONG_ROWS = 0.006, 0.0004  # beyond the kilobytes that are listed at a time
 ENTRIES = [0, 1, 2, 3, 6, 7, 8, 8, 8, 9, 10, 15, 16, 17, 24]
 
 
@@ -99,13 +100,18 @@ def _text(rng):
     base, end = int(chance() < 0.7), b"\n" if chance() < 0.8 else b"\r\n"
     parts = [b"\xef\xbb\xbf"] if chance() < 0.02 else []
     size = rng.choice(ENTRIES)
-    for row in range(int(9 * chance()) + (chance() < 0.9)):
+    n_rows = int(9 * chance()) + (chance() < 0.9)
+    if chance() < LONG_FILES:
+        n_rows += rng.randrange(300)
+    for row in range(n_rows):
         if has_line and chance() < has_line:
             parts.append(rng.choice(BETWEEN))
         label = first_label if row == 0 and first_label else rng.choice(labels)
         if is_wrong and chance() < is_wrong / 3:
             label = rng.choice(BAD_LABELS)
         n = size if chance() < 0.5 else rng.choice(ENTRIES)
+        if chance() < LONG_ROWS:
+            n = rng.randrange(2_000)
         start = base if chance() < 0.8 else int(1 + 20 * chance())
         indices = list(range(start, start + n))
         if is_step:

@@ -215,6 +215,7 @@ def test_a_first_line_of_numbers_and_a_word_is_read_with_a_remark(caplog):
     assert "--header" in remark
     assert remarks_of(caplog, text, header=False) == remarks_of(caplog, text, header=True) == []
     assert remarks_of(caplog, "5,1,2,a\n5,3,1,a\n4,3,1,b\n") == []
+    assert remarks_of(caplog, "1,2,3,a\n5,3,1,a\n4,3,1,b\n") == []
 
 
 def test_a_first_line_that_is_bad_may_be_a_header():

@@ -108,16 +108,17 @@ def _pieces(
     body = records[1:] if has_header else records
     width = len(records[0].fields) if has_header else _usual_width(records)
     names = _names_of(records[0], path) if has_header else None
-    looks_like_text = [_is_text(column) for column in _columns(body, width)]
+    columns = _columns(body, width)
+    looks_like_text = [_is_text(column) for column in columns]
     try:
         places = places_in(layout, names, looks_like_text, options, path)
     except DataError as error:
         raise DataError(error.problem + _hint_at_blanks(records, width), path) from None
     is_unsure = options.header is None and not has_header
-    if is_unsure and _is_numbered(records[0].fields):
+    if is_unsure and _is_numbered(records):
         found = "found whole numbers that rise by 1 and a text, which are read as a row"
         layout.remark(f"{found}; {STATE_HEADER}", path, records[0].line)
-    _remark_commas(_columns(body, width), places, layout, path)
+    _remark_commas(columns, places, layout, path)
     unsure_line = records[0].line if is_unsure else None
     reader = _CsvRows(TableRows(places, layout, options, bad, path), width, delimiter, unsure_line)
     if has_header:
@@ -178,12 +179,17 @@ def _has_header(records: Sequence[Record]) -> bool:
     return not any(title in column for title, column in zip(titles, below, strict=True))
 
 
-def _is_numbered(titles: Sequence[str]) -> bool:
-    """True of whole numbers, each one more than the last, and words among them."""
-    numbers = [int(title) for title in titles if title.isascii() and title.isdigit()]
-    words = [title for title in _present(titles) if NUMBER.fullmatch(title) is None]
-    is_rising = numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else False
-    return len(numbers) > 1 and is_rising and bool(words)
+def _is_numbered(records: Sequence[Record]) -> bool:
+    """True if the first record counts from 0 or 1, and has words that its columns have not."""
+    titles = [title.strip() for title in records[0].fields]
+    numbers = [title for title in titles if NUMBER.fullmatch(title)]
+    counts = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
+    if len(numbers) < 2 or numbers not in counts:
+        return False
+    below = _columns(records[1:], len(titles))
+    words = zip(titles, below, strict=True)
+    is_new = [title not in _present(column) for title, column in words if title not in numbers]
+    return bool(is_new) and all(is_new) and bool(_present(set(titles) - set(numbers)))
 
 
 def _hint_at_blanks(records: Sequence[Record], width: int) -> str:
