@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test check lint format bench test-oldest fuzz hook clean
+.PHONY: help env demo test check lint format bench test-oldest fuzz fuzz-coverage hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -67,10 +67,15 @@ test-oldest: $(OLDEST)/.installed  ## the test suite with the oldest supported d
 	@echo 'Testing with the versions of constraints-oldest.txt.'
 	@$(OLDEST)/bin/python -m pytest
 
-fuzz: env  ## feed the reader of LIBSVM text malformed input for a minute (needs atheris: Linux)
-	@echo 'Installing atheris and fuzzing for a minute.'
+SECONDS := 60
+fuzz: env  ## read random files for a minute, or SECONDS=n, and compare with the plain rules
+	@echo 'Reading random files for $(SECONDS) seconds a format.'
+	@$(BIN)/python -m tests.data.fuzz --seconds $(SECONDS)
+
+fuzz-coverage: env  ## let atheris look for input that breaks the reader of LIBSVM text (Linux)
+	@echo 'Installing atheris and fuzzing for $(SECONDS) seconds.'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt atheris
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.fuzz_libsvm_text 60
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.fuzz_libsvm_text $(SECONDS)
 
 hook: env  ## install a git pre-commit hook that runs make lint
 	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \

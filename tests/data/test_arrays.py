@@ -213,6 +213,33 @@ def test_false_sizes_allocate_nothing(tmp_path):
         assert peak < 1 << 23
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_rows", [0, 4])
+def test_bytes_after_an_array_are_refused(tmp_path, order, n_rows):
+    np.save(tmp_path / "a.npy", np.array(X[:n_rows], order=order))
+    with open(tmp_path / "a.npy", "ab") as file:
+        file.write(b"x")
+    with pytest.raises(DataError, match="1 byte follows the array"):
+        list(chunks(tmp_path / "a.npy", 2))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.write(tmp_path / "a.npy", "X.npy")
+    with pytest.raises(DataError, match="follow"):
+        list(chunks(tmp_path / "a.npz", 2))
+
+
+@pytest.mark.parametrize("name", ["data", "indices", "indptr", "shape", "format"])
+def test_bytes_after_a_part_of_a_sparse_matrix_are_refused(tmp_path, name):
+    sp.save_npz(tmp_path / "a.npz", sp.csr_matrix(X))
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz") as whole,
+        zipfile.ZipFile(tmp_path / "b.npz", "w") as longer,
+    ):
+        for member in whole.namelist():
+            longer.writestr(member, whole.read(member) + b"xyz" * (member == f"{name}.npy"))
+    with pytest.raises(DataError, match="follow"):
+        list(chunks(tmp_path / "b.npz", 2))
+
+
 SAVED = {
     "npy": lambda path: np.save(path, X),
     "npz": lambda path: np.savez(path, X=X, y=Y),

@@ -179,6 +179,89 @@ def test_a_missing_label_is_never_zero():
     assert read_one("1,2\n3,\n", missing="skip").y.tolist() == [2]
 
 
+@pytest.mark.parametrize("number", ["0001_01", "1_0", "٣"])
+def test_what_only_python_takes_for_a_number_is_text(number):
+    layout = Layout()
+    chunk = read_one(f"{number},1,{number}\n{number},2,{number}\n", layout=layout)
+    assert [source.is_text for source in layout.sources] == [True, False]
+    assert chunk.y.tolist() == [number] * 2
+
+
+def test_a_label_that_reads_infinite_among_texts_is_a_text():
+    assert read_one("1,inf\n2,a\n3,b\n").y.tolist() == ["inf", "a", "b"]
+
+
+def test_an_infinite_label_is_not_missing():
+    assert error_of("1,2\n1,inf\n", missing="skip").line == 2
+
+
+# What is remarked
+
+
+def remarks_of(caplog, text, **options):
+    """What the reader remarks on the way, once however often it is read."""
+    caplog.clear()
+    layout = Layout()
+    for _ in range(2):
+        read(text, layout=layout, **options)
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_a_first_line_of_numbers_and_a_word_is_read_with_a_remark(caplog):
+    text = "0,1,2,label\n5.1,3.5,1.4,a\n4.9,3,1.4,b\n"
+    (remark,) = remarks_of(caplog, text)
+    assert remark.startswith("f.csv, line 1: ")
+    assert "header=True" in remark
+    assert "--header" in remark
+    assert remarks_of(caplog, text, header=False) == remarks_of(caplog, text, header=True) == []
+    assert remarks_of(caplog, "5,1,2,a\n5,3,1,a\n4,3,1,b\n") == []
+    assert remarks_of(caplog, "1,2,3,a\n5,3,1,a\n4,3,1,b\n") == []
+
+
+def test_a_first_line_that_is_bad_may_be_a_header():
+    error = error_of("0,1,2,label\n5.1,3.5,1.4,1\n4.9,3,1.4,2\n4.9,3,1.4,2\n")
+    assert error.line == 1
+    assert "header=True" in str(error)
+    assert "--header" in str(error)
+    assert "header" not in str(error_of("1,x\n1,2\n1,3\n", header=False))
+
+
+@pytest.mark.parametrize("text", ["1 2 3\n4 5 6\n", "a b y\n1 2 3\n4 5 6\n"])
+def test_columns_parted_by_blanks_are_refused_with_the_delimiter(text):
+    error = error_of(text)
+    assert "delimiter=' '" in str(error)
+    assert "--delimiter ' '" in str(error)
+    assert dense(read_one(text, delimiter=" ")).tolist() == [[1, 2], [4, 5]]
+
+
+def test_all_columns_that_hold_text_are_named_at_once():
+    row = ",".join("1" * 30)
+    texts = "1," + ",".join("x" * 28) + ",1"
+    error = error_of(f"{row}\n" * 5 + texts + "\n1,1,x" + ",1" * 27 + "\n")
+    assert (error.line, error.column) == (6, 2)
+    assert "columns 3, 4, 5, " in str(error)
+    assert "and 17 more" in str(error)
+    error = error_of("a,b,c,y\n1,1,1,1\n1,1,1,1\n1,x,1,1\n1,1,z,1\n")
+    assert "column 'b'" in str(error)
+    assert str(error).endswith("; such fields stand in column 'c', too")
+
+
+def test_decimal_commas_are_remarked(caplog):
+    (remark,) = remarks_of(caplog, "a;b;y\n1,5;2;0\n2,25;3;1\n-3;3;1\n")
+    assert remark.startswith("f.csv: ")
+    assert "column 'a'" in remark
+    assert "'1,5'" in remark
+    assert remarks_of(caplog, "a;b;y\nx,5;2;0\n2,25;3;1\n") == []
+
+
+def test_a_field_of_several_lines_is_remarked(caplog):
+    text = 'a,b,y\nx,1,0\n"5 inch,1,1\nx,1,1\nx,2,0\n6 inch",1,0\nx,1,1\n'
+    (remark,) = remarks_of(caplog, text)
+    assert remark.startswith("f.csv, line 3: ")
+    assert "4 lines" in remark
+    assert remarks_of(caplog, 'a,b,y\n"x, y",1,0\n"5"" inch",1,1\n') == []
+
+
 # What cannot be read
 
 BAD_ROWS = [
@@ -191,7 +274,9 @@ BAD_ROWS = [
     ('"a\nb",2,3\nc,2,3\n"d\n",x,3\nc,1,1\n', 4, 2, "found 'x', expected a number"),
     (b"a\xff,2,3\nb,2,3\n", 1, 1, "expected UTF-8"),
     ("1,2,3\n1,2,x\n1,2,5\n", 2, 3, "found 'x', expected a number"),
-    ("1,2,3\n1,2,inf\n", 2, 3, "found no label"),
+    ("1,2,3\n1,2,inf\n", 2, 3, "found an infinite label, expected a finite number; if labels"),
+    ("1,2,3\n1,2,-1e999\n", 2, 3, "found an infinite label"),
+    ("1,2,3\n1,2,\n", 2, 3, "found no label"),
 ]
 with_bad_rows = pytest.mark.parametrize(("text", "line", "column", "words"), BAD_ROWS)
 

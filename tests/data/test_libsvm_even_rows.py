@@ -149,3 +149,13 @@ def test_a_row_of_very_many_entries_is_read():
     assert np.array_equal(found.X[1].indices, np.arange(n))
     assert np.array_equal(found.X[1].data, np.arange(1, n + 1) % 7)
     assert np.array_equal(found.X[2].data, np.ones(39))
+
+
+def test_a_wide_index_before_a_narrow_one_is_put_in_order():
+    usual = b"1 " + b" ".join(b"%d:1" % k for k in range(1, 9)) + b"\n"
+    late = b"1 1:1 2:1 3:1 4:1 5:1 6:1 900000:1 8:1\n"
+    found = read(usual + late + usual * 2)
+    assert found.X.shape == (4, 900_000)
+    assert found.X[1].indices.tolist() == [0, 1, 2, 3, 4, 5, 7, 899_999]
+    with pytest.raises(DataError, match="the index 900000 is too large"):
+        read(usual + late + usual * 2, n_features=10)

@@ -417,6 +417,34 @@ def test_labels_are_numbers_if_the_first_is_and_text_otherwise():
         read(b"spam\n", text_labels=False)
 
 
+def test_a_table_parted_by_blanks_is_refused_with_the_options_that_read_it():
+    with pytest.raises(DataError, match="format='csv' and delimiter=' '"):
+        read(b"5.1 3.5 1.4 1\n4.9 3.0 1.4 2\n")
+
+
+def test_underscores_are_no_part_of_numbers():
+    with pytest.raises(DataError, match="found '1_0'; a number was expected"):
+        read(b"1 1:1_0\n")
+    assert read(b"0001_01 1:1\n7 1:1\n").y.tolist() == ["0001_01", "7"]
+
+
+@pytest.mark.parametrize("n_entries", [0, 1, 9])
+def test_text_labels_that_later_look_like_numbers_stay_in_their_rows(n_entries):
+    entries = b"".join(b" %d:1" % k for k in range(1, n_entries + 1))
+    labels = ["a", "1", "1", "2.5", "b", "3", "3"] * 20
+    text = b"".join(label.encode() + entries + b"\n" for label in labels)
+    assert read(text).y.tolist() == labels
+    parts = chunks(text, 6)
+    assert [label for part in parts for label in part.y.tolist()] == labels
+
+
+@pytest.mark.parametrize("rows", [b"a 1:x\n1 1:1\n2 1:1\n", b"1 1:x\na 1:1\n2 1:1\n"])
+def test_a_row_that_is_left_out_does_not_settle_the_kind_of_labels(rows):
+    found = read(rows, bad=BadRows(skips=True)).y
+    (chunk,) = chunks(rows, 9, bad=BadRows(skips=True))
+    assert found.tolist() == chunk.y.tolist() == ([1, 2] if rows[:1] == b"a" else ["a", "2"])
+
+
 def test_the_kind_of_labels_does_not_depend_on_chunks_and_pieces():
     parts = chunks(b"1\n2\n2.5\n3\n", 1)
     assert [part.y.dtype for part in parts] == [np.int64, np.int64, np.float64, np.float64]

@@ -9,9 +9,11 @@ npz      X and y; x_train and y_train, or x_test and y_test, by `part`; data and
          Read as it is unpacked, a chunk at a time.
 Values   bytes stay bytes, truth values become bytes, other numbers float32. Objects are refused,
          and nothing is ever unpickled. A row with NaN or infinity is a bad row, counted from 1.
+         Bytes after an array are an error, as it would be half of what was saved.
 """
 
 import math
+import os
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -96,7 +98,9 @@ def _opened(path: str | Path, part: str, stack: ExitStack) -> tuple[Stored, Stor
         with open(path, "rb") as file:
             is_archive = file.read(2) == b"PK"
         if not is_archive:
-            return _Mapped(np.lib.format.open_memmap(path, mode="r")), None  # never unpickles
+            array: Any = np.lib.format.open_memmap(path, mode="r")  # never unpickles
+            _check_end(os.path.getsize(path) - array.offset - array.nbytes)
+            return _Mapped(array), None
         archive = stack.enter_context(zipfile.ZipFile(path))
         names = {name.removesuffix(".npy") for name in archive.namelist()}
 
@@ -119,6 +123,11 @@ def _opened(path: str | Path, part: str, stack: ExitStack) -> tuple[Stored, Stor
 
 def _first_of(wanted: Sequence[str], names: set[str]) -> str | None:
     return next((name for name in wanted if name in names), None)
+
+
+def _check_end(n_bytes: int) -> None:
+    if n_bytes > 0:
+        raise ValueError(f"{n_bytes} byte{'s follow' if n_bytes > 1 else ' follows'} the array")
 
 
 class _Mapped:
@@ -147,6 +156,8 @@ class _Packed:
         if self.dtype.hasobject or any(length < 0 for length in self.shape):
             raise ValueError(f"an array of {self.dtype} and shape {self.shape}")
         self.whole: _Mapped | None = None
+        if self.shape and self.shape[0] == 0:
+            self.end()
         if is_fortran and len(self.shape) > 1:  # columns come first, rows only when all is there
             shape, self.shape = self.shape, self.shape[::-1]
             self.whole, self.shape = _Mapped(self.take(self.shape[0]).T), shape
@@ -160,13 +171,20 @@ class _Packed:
         if len(data) < size:
             raise ValueError(f"the array ends after {len(data)} of {size} bytes")
         self.n_taken += n
-        if self.n_taken == self.shape[0] and self.file.read(1):  # compares the checksum too
-            raise ValueError("the array is longer than its shape says")
+        if self.n_taken == self.shape[0]:
+            self.end()
         return np.frombuffer(data, self.dtype).reshape(shape)
+
+    def end(self) -> None:
+        """Nothing may follow; the end of a member compares its checksum, too."""
+        if self.file.read(1):
+            raise ValueError("more bytes follow than the shape of the array says")
 
     def value(self) -> Any:
         """The one value of an array without dimensions."""
-        return np.frombuffer(read_up_to(self.file, self.dtype.itemsize), self.dtype)[0]
+        value = np.frombuffer(read_up_to(self.file, self.dtype.itemsize), self.dtype)[0]
+        self.end()
+        return value
 
 
 class _PackedCsr:

@@ -19,7 +19,7 @@ import numpy as np
 
 from polyplane.data.arrays import labels_path_of
 from polyplane.data.chunks import Array, Chunk, DataError
-from polyplane.whole_files import whole_file
+from polyplane.whole_files import errors_named, whole_file
 
 __all__ = ["write_npy", "write_npz"]
 
@@ -76,7 +76,8 @@ def write_npz(file: BinaryIO, chunks: Iterable[Chunk], path: Path) -> int:
 
 def _spool(stack: contextlib.ExitStack, path: Path) -> Any:
     """A file without a name on the disk that the result is for: it goes when it is closed."""
-    return stack.enter_context(tempfile.TemporaryFile(dir=path.parent))
+    with errors_named(path):
+        return stack.enter_context(tempfile.TemporaryFile(dir=path.parent))
 
 
 def _header(dtype: Any, shape: tuple[int, ...]) -> bytes:
@@ -190,7 +191,8 @@ class _Labels:
         self.n_rows = 0
 
     def __enter__(self) -> "_Labels":
-        self.file = tempfile.TemporaryFile(dir=self.path.parent)
+        with errors_named(self.path):
+            self.file = tempfile.TemporaryFile(dir=self.path.parent)
         return self
 
     def __exit__(self, *_: Any) -> None:

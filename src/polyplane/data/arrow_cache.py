@@ -1,4 +1,4 @@
-"""Parsed chunks kept as Arrow IPC beside their source, and memory-mapped by later passes.
+"""Parsed chunks kept as Arrow IPC beside their source, and read from there by later passes.
 
 Content   each batch is a chunk. Rows are lists of columns and of values, or where they are dense,
           lists of one length; labels are 64 bits each: numbers, or places in a list of texts.
@@ -8,12 +8,13 @@ Safety    it is written under another name, which only one process can hold, and
           is complete. Every batch carries the exclusive or of its bytes. A file that is cut,
           damaged, foreign or old is written anew; rows handed on before the damage was met are
           not handed on again. Where nothing can be written, chunks are only handed on.
+          Batches are read, not mapped: a mapped file that another process cuts short ends this
+          one with SIGBUS, and no check beforehand can prevent it.
 """
 
 import contextlib
 import hashlib
 import json
-import mmap
 import os
 import zlib
 from collections.abc import Iterator, Sequence
@@ -71,17 +72,15 @@ def cached_chunks(
     options: Any,
     bad: BadRows,
     layout: Layout,
-    n_held: int,
 ) -> Iterator[Chunk]:
     """The chunks of a source: from its cache, or as they are parsed, which fills it.
 
-    The source is the first of the files; the others are those that belong to it. The latest
-    `n_held` chunks stay in memory; older ones come back from the file if they are looked at.
+    The source is the first of the files; the others are those that belong to it.
     """
     path, fingerprint = cache_path_of(files[0]), fingerprint_of(files, options)
     known, n_done = dict(vars(layout)), 0
     try:
-        for chunk in _read(path, fingerprint, bad, layout, n_held):
+        for chunk in _read(path, fingerprint, bad, layout):
             n_done += chunk.X.shape[0]
             yield chunk
     except DataError:  # of the cache
@@ -153,60 +152,39 @@ class _Lesson:
 # ---- reading -----------------------------------------------------------------------------
 
 
-def _read(
-    path: Path, fingerprint: str, bad: BadRows, layout: Layout, n_held: int
-) -> Iterator[Chunk]:
+def _read(path: Path, fingerprint: str, bad: BadRows, layout: Layout) -> Iterator[Chunk]:
     """The chunks of a cache; a DataError where it is not one of this source, or damaged."""
-    with as_data_errors(path, "a cache"):
-        mapped = _Mapped(path)
-        if (mapped.reader.schema.metadata or {})[FINGERPRINT].decode() != fingerprint:
-            raise ValueError("another source")
-        last = mapped.reader.num_record_batches - 1
-        _, learned = mapped.batch(last)
-        if not _suits(learned, layout, bad):
-            raise ValueError("read otherwise")
-        after = learned["after"]
-        if after is not None and len(after["categories"]) >= len(layout.categories.numbers):
-            n_left_out, is_frozen = layout.n_left_out, layout.categories.is_frozen
-            vars(layout).update(vars(Layout.from_dict(after, is_frozen)))
-            layout.n_left_out = n_left_out
-    for k in range(last):
+    with contextlib.ExitStack() as stack:
         with as_data_errors(path, "a cache"):
-            chunk = _chunk_of(*mapped.batch(k))
-        yield chunk
-        mapped.let_go(k - n_held)
+            file = stack.enter_context(pa.OSFile(str(path)))
+            reader = stack.enter_context(pa.ipc.open_file(file))
+            if (reader.schema.metadata or {})[FINGERPRINT].decode() != fingerprint:
+                raise ValueError("another source")
+            last = reader.num_record_batches - 1
+            _, learned = _batch_in(reader, last)
+            if not _suits(learned, layout, bad):
+                raise ValueError("read otherwise")
+            after = learned["after"]
+            if after is not None and len(after["categories"]) >= len(layout.categories.numbers):
+                n_left_out, is_frozen = layout.n_left_out, layout.categories.is_frozen
+                remarks = layout.remarks
+                vars(layout).update(vars(Layout.from_dict(after, is_frozen)))
+                layout.n_left_out, layout.remarks = n_left_out, remarks
+        for k in range(last):
+            with as_data_errors(path, "a cache"):
+                chunk = _chunk_of(*_batch_in(reader, k))
+            yield chunk
     _apply(learned, bad, layout)
 
 
-class _Mapped:
-    """A cache in memory, as far as it is at work."""
-
-    def __init__(self, path: Path) -> None:
-        with open(path, "rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._buffer = pa.py_buffer(self._map)
-        self.reader = pa.ipc.open_file(self._buffer)
-        self._ends: dict[int, int] = {}
-        self._gone = 0
-
-    def batch(self, k: int) -> tuple[Any, Any]:
-        """A batch whose lists are sound, and what is told about it."""
-        found = self.reader.get_batch_with_custom_metadata(k)
-        batch, metadata = found.batch, dict(found.custom_metadata)
-        batch.validate(full=True)
-        if zlib.crc32(metadata[ABOUT]) != int(metadata[CHECK]):
-            raise ValueError("damaged")
-        buffers = [buffer for column in batch.columns for buffer in column.buffers() if buffer]
-        self._ends[k] = max((b.address + b.size for b in buffers), default=self._buffer.address)
-        return batch, json.loads(metadata[ABOUT])
-
-    def let_go(self, k: int) -> None:
-        """Take a batch, and those before it, out of the memory of this process."""
-        end = self._ends.pop(k, 0) - self._buffer.address
-        end -= end % mmap.PAGESIZE
-        if end > self._gone and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED, self._gone, end - self._gone)
-            self._gone = end
+def _batch_in(reader: Any, k: int) -> tuple[Any, Any]:
+    """A batch whose lists are sound, and what is told about it."""
+    found = reader.get_batch_with_custom_metadata(k)
+    batch, metadata = found.batch, dict(found.custom_metadata)
+    batch.validate(full=True)
+    if zlib.crc32(metadata[ABOUT]) != int(metadata[CHECK]):
+        raise ValueError("damaged")
+    return batch, json.loads(metadata[ABOUT])
 
 
 def _chunk_of(batch: Any, about: Any) -> Chunk:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-__all__ = ["BadRows", "Chunk", "DataError"]
+__all__ = ["BadRows", "Chunk", "DataError", "placed"]
 
 Array = npt.NDArray[Any]
 ERRORS_KEPT = 10  # of rows that were skipped; the others are only counted
@@ -18,15 +18,20 @@ class Chunk(NamedTuple):
     y: Array
 
 
+def placed(words: str, path: Any = None, line: int | None = None, column: int | None = None) -> str:
+    """Words about a place in a file, which comes first."""
+    places = {"": path, "line ": line, "column ": column}
+    place = ", ".join(f"{word}{at}" for word, at in places.items() if at is not None)
+    return f"{place}: {words}" if place else words
+
+
 class DataError(ValueError):
     """Input that cannot be read: where it stands, what is there, what was expected."""
 
     def __init__(
         self, problem: str, path: Any = None, line: int | None = None, column: int | None = None
     ) -> None:
-        places = {"": path, "line ": line, "column ": column}
-        place = ", ".join(f"{word}{at}" for word, at in places.items() if at is not None)
-        super().__init__(f"{place}: {problem}" if place else problem)
+        super().__init__(placed(problem, path, line, column))
         self.problem, self.path, self.line, self.column = problem, path, line, column
 
     def __reduce__(self) -> Any:

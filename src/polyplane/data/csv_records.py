@@ -20,6 +20,7 @@ __all__ = [
     "blocks_of",
     "count_lines",
     "delimiter_of",
+    "first_long_field",
     "head_of",
     "records_of",
 ]
@@ -119,6 +120,39 @@ def _scan(text: Array, delimiter: int) -> tuple[int, int]:
             is_start = c == delimiter
         i += 1
     return end, opened
+
+
+def first_long_field(block: Block, delimiter: str) -> tuple[int, int] | None:
+    """The line and the number of lines of the first field that has several; None without one."""
+    start, end = _long_field(np.frombuffer(block.text, np.uint8), ord(delimiter))
+    if start < 0:
+        return None
+    return block.line + count_lines(block.text[:start]), 1 + count_lines(block.text[start:end])
+
+
+@jit
+def _long_field(text: Array, delimiter: int) -> tuple[int, int]:
+    """Where the first field in quotes with a line end in it starts and ends, or -1."""
+    opened = -1
+    is_start, is_long = True, False
+    i, n = 0, text.size
+    while i < n:
+        c = text[i]
+        if opened >= 0:
+            if c == QUOTE:
+                if i + 1 < n and text[i + 1] == QUOTE:
+                    i += 1
+                elif is_long:
+                    return opened, i
+                else:
+                    opened = -1
+            is_long |= c in (LINE_FEED, CARRIAGE_RETURN)
+        elif c == QUOTE and is_start:
+            opened, is_start = i, False
+        else:
+            is_start = c in (delimiter, LINE_FEED, CARRIAGE_RETURN)
+        i += 1
+    return -1, -1
 
 
 def records_of(block: Block, delimiter: str, path: str) -> Iterator[Record]:

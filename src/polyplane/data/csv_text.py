@@ -12,6 +12,8 @@ Labels     whole numbers are int64, others float64, text is text.
 Rows       of another number of fields than the header, or without one than most of the first
            rows, are errors. An empty file is an error; a header alone is a file of no rows, and
            yields nothing.
+Remarks    are made once of what may have been meant otherwise: a first line of numbers and words,
+           texts that are numbers with decimal commas, a field in quotes that runs over lines.
 Columns, missing values and categories are those of `table`.
 A block of whole records is read by compiled code if all is numbers, else by Arrow. One that Arrow
 refuses is read record by record, which finds the line and the column, and keeps the sound rows
@@ -40,6 +42,7 @@ from polyplane.data.csv_records import (
     blocks_of,
     count_lines,
     delimiter_of,
+    first_long_field,
     head_of,
     records_of,
 )
@@ -52,6 +55,10 @@ ROWS_LOOKED_AT = 200  # to tell text from numbers
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
+MOST_NAMED = 10  # columns in one sentence
+_A_NUMBER = "a number; if that column holds text, name it in text_columns"
+STATE_HEADER = "if this line holds the names of the columns, state header=True (--header)"
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -101,9 +108,19 @@ def _pieces(
     body = records[1:] if has_header else records
     width = len(records[0].fields) if has_header else _usual_width(records)
     names = _names_of(records[0], path) if has_header else None
-    looks_like_text = [_is_text(column) for column in _columns(body, width)]
-    places = places_in(layout, names, looks_like_text, options, path)
-    reader = _CsvRows(TableRows(places, layout, options, bad, path), width, delimiter)
+    columns = _columns(body, width)
+    looks_like_text = [_is_text(column) for column in columns]
+    try:
+        places = places_in(layout, names, looks_like_text, options, path)
+    except DataError as error:
+        raise DataError(error.problem + _hint_at_blanks(records, width), path) from None
+    is_unsure = options.header is None and not has_header
+    if is_unsure and _is_numbered(records):
+        found = "found whole numbers that rise by 1 and a text, which are read as a row"
+        layout.remark(f"{found}; {STATE_HEADER}", path, records[0].line)
+    _remark_commas(columns, places, layout, path)
+    unsure_line = records[0].line if is_unsure else None
+    reader = _CsvRows(TableRows(places, layout, options, bad, path), width, delimiter, unsure_line)
     if has_header:
         first = after(first, records[0])
     for block in chain([first], blocks):
@@ -141,9 +158,12 @@ def _is_text(column: Sequence[str]) -> bool:
     try:
         for text in column:
             float(text)
+        is_plain = "_" not in (texts := "".join(column)) and texts.isascii()
     except ValueError:
+        is_plain = False
+    if not is_plain:  # Python takes 1_0, and digits of other scripts
         present = _present(column)
-        n_texts = sum(NUMBER.fullmatch(text) is None for text in present)
+        n_texts = sum(not _is_number(text) for text in present)
         return 2 * n_texts > len(present)
     return False
 
@@ -159,6 +179,52 @@ def _has_header(records: Sequence[Record]) -> bool:
     return not any(title in column for title, column in zip(titles, below, strict=True))
 
 
+def _is_numbered(records: Sequence[Record]) -> bool:
+    """True if the first record counts from 0 or 1, and has words that its columns have not."""
+    titles = [title.strip() for title in records[0].fields]
+    numbers = [title for title in titles if NUMBER.fullmatch(title)]
+    counts = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
+    if len(numbers) < 2 or numbers not in counts:
+        return False
+    below = _columns(records[1:], len(titles))
+    words = zip(titles, below, strict=True)
+    is_new = [title not in _present(column) for title, column in words if title not in numbers]
+    return bool(is_new) and all(is_new) and bool(_present(set(titles) - set(numbers)))
+
+
+def _hint_at_blanks(records: Sequence[Record], width: int) -> str:
+    if width > 1 or not all(" " in record.fields[0].strip() for record in records):
+        return ""
+    return "; if blanks part the columns, state delimiter=' ' (--delimiter ' ')"
+
+
+def _remark_commas(
+    columns: Sequence[Sequence[str]], places: Places, layout: Layout, path: str
+) -> None:
+    """Point out texts that are numbers to those who write 1,5 for 1.5."""
+    labels = [places.label] if places.label is not None and layout.label_is_text else []
+    found = {}
+    for place in sorted(places.texts + labels):
+        present = _present(columns[place])
+        commas = [text for text in present if DECIMAL_COMMA.fullmatch(text)]
+        if commas and len(commas) + sum(map(bool, map(NUMBER.fullmatch, present))) == len(present):
+            found[place] = commas[0]
+    if found:
+        layout.remark(
+            f"found numbers with decimal commas, such as {next(iter(found.values()))!r}, in "
+            f"{_listed(list(found), places)}, which are read as texts: write decimal points",
+            path,
+        )
+
+
+def _listed(positions: Sequence[int], places: Places) -> str:
+    """Columns by name, or counted from 1, not all of many."""
+    names = places.names
+    known = [repr(names[place]) if names else str(place + 1) for place in positions[:MOST_NAMED]]
+    more = f" and {len(positions) - MOST_NAMED} more" if len(positions) > MOST_NAMED else ""
+    return f"column{'s' * (len(positions) > 1)} {', '.join(known)}{more}"
+
+
 class _Met(BadRows):
     """Keeps all errors of a block until they can be put in order."""
 
@@ -169,11 +235,15 @@ class _Met(BadRows):
 class _CsvRows:
     """Turns blocks of text into rows."""
 
-    def __init__(self, table: TableRows, width: int, delimiter: str) -> None:
+    def __init__(
+        self, table: TableRows, width: int, delimiter: str, unsure_line: int | None
+    ) -> None:
         places, layout = table.places, table.layout
         labels = [] if places.label is None else [places.label]
         texts = places.texts + labels * layout.label_is_text
         self.table, self.width, self.delimiter = table, width, delimiter
+        self.unsure_line = unsure_line  # a first line that may be a header
+        self.has_long_field = False  # so far
         self.types = {place: pa.float64() for place in places.numbers + labels}
         self.types |= dict.fromkeys(texts, DICTIONARY)
         self.uses = None if texts else _uses(places, width)
@@ -188,6 +258,7 @@ class _CsvRows:
         numbers = self._all_numbers(block)
         if numbers is not None:
             return numbers
+        self._remark_long_field(block)
         met, path = _Met(), self.table.path
         columns, records = self._parsed(block), None
         if columns is None:
@@ -201,8 +272,39 @@ class _CsvRows:
 
         X, y = replace(self.table, bad=met).rows(columns, error_at)
         for error in sorted(met.errors, key=lambda error: error.line or 0):
-            self.table.bad.meet(error)
+            self.table.bad.meet(error if self.table.bad.skips else self._with_others(error, block))
         return Chunk(X, _as_integers(y))
+
+    def _remark_long_field(self, block: Block) -> None:
+        if self.has_long_field or b'"' not in block.text:
+            return
+        found = first_long_field(block, self.delimiter)
+        if found is not None:
+            self.has_long_field = True
+            words = f"found a field in quotes that runs over {found[1]} lines, which are read as "
+            words += "one row; if its quote is a stray one, remove or double it"
+            self.table.layout.remark(words, self.table.path, found[0])
+
+    def _with_others(self, error: DataError, block: Block) -> DataError:
+        """The same error; if a number is none, with all columns of the block of which that is true.
+
+        They could all be text, and are named together.
+        """
+        if _A_NUMBER not in error.problem:
+            return error
+        columns: set[int] = set()
+        for record in records_of(block, self.delimiter, self.table.path):
+            if len(record.fields) == self.width and record.line != self.unsure_line:
+                columns.update(p for p in self.types if not self._is_sound(p, record.fields[p]))
+        others = sorted(columns - {(error.column or 0) - 1})
+        if not others:
+            return error
+        named = _listed(others, self.table.places)
+        words = f"{error.problem}; such fields stand in {named}, too"
+        return DataError(words, error.path, error.line, error.column)
+
+    def _is_sound(self, place: int, field: str) -> bool:
+        return self.types[place] == DICTIONARY or _is_number(field)
 
     def _all_numbers(self, block: Block) -> Chunk | None:
         """Rows of a block in which every field that is read is a plain number."""
@@ -266,6 +368,8 @@ class _CsvRows:
             except ValueError as error:
                 within = self.table.places.within(place)
                 words = f"found {fields[place]!r}{within}, expected {error}"
+                if record.line == self.unsure_line:
+                    words += f"; {STATE_HEADER}"
                 raise DataError(words, path, record.line, place + 1) from None
         return values
 
@@ -288,11 +392,16 @@ def _as_integers(y: Array) -> Array:
 def _number(text: str) -> float | None:
     """What Arrow reads too; None if it is missing."""
     text = text.strip(" \t")
-    if text in MISSING_TEXTS or NOT_A_NUMBER.fullmatch(text):
-        return None
-    if NUMBER.fullmatch(text) is None and INFINITE.fullmatch(text) is None:
-        raise ValueError("a number; if that column holds text, name it in text_columns")
-    return float(text)
+    if not _is_number(text):
+        raise ValueError(_A_NUMBER)
+    return None if text in MISSING_TEXTS or NOT_A_NUMBER.fullmatch(text) else float(text)
+
+
+def _is_number(text: str) -> bool:
+    """True of what Arrow takes for a number, or for a missing one."""
+    text = text.strip(" \t")
+    kinds = NUMBER, INFINITE, NOT_A_NUMBER
+    return text in MISSING_TEXTS or any(kind.fullmatch(text) for kind in kinds)
 
 
 def _utf8(text: str) -> str:

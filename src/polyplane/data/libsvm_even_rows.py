@@ -115,10 +115,10 @@ def _read_entries(
         i, to, lanes = first + k, entry + k, low_bits(min(n_entries - k, LANES))
         wrong = found = lanes
         if not is_wide:
-            wrong &= put_columns(text, colons, i, columns, to, base, previous)
-        if wrong != 0:
+            wrong = lanes & put_columns(text, colons, i, columns, to, base, previous)
+        if wrong != 0:  # of the whole group, since a column that was wrong has misled the next
             is_wide = True
-            wrong &= put_wide_columns(text, colons, i, columns, to, base, previous)
+            wrong = lanes & put_wide_columns(text, colons, i, columns, to, base, previous)
         if kind == ONE:
             found = put_ones(text, colons, i, values, to)
             kind = ONE if found & lanes == 0 else SHORT

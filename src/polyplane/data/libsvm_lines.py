@@ -376,9 +376,10 @@ def parse_lines(text: Any, stops: Any, marks: Any, table: Any, state: Any) -> An
             return code
         if state[POSITION] >= state[END] or state[ROW] >= state[WANTED_ROWS]:
             return DONE
-        if counts[NEXT_LINE] == counts[N_LINES] and not state[HAS_TEXT_LABELS]:
+        has_numbers = not state[HAS_TEXT_LABELS]  # lines may be listed from before a text was met
+        if has_numbers and counts[NEXT_LINE] == counts[N_LINES]:
             list_lines(text, marks, state[END])
-        if counts[NEXT_LINE] < counts[N_LINES]:
+        if has_numbers and counts[NEXT_LINE] < counts[N_LINES]:
             read_listed_rows(text, marks, table, state)
         else:
             state[UNEVEN_END] = _end_of_line(span(text), state[POSITION])

@@ -166,12 +166,13 @@ class _Pieces:
         for result in self._results:
             if isinstance(result, DataError):
                 raise result
+        base = min((part.base for part in self._results), default=1)  # of rows left out, too
         parts = [part for part in self._results if part.starts.size > 1] or self._results[:1]
-        base = min((part.base for part in parts), default=1)
         for part in parts:
             if part.base > base:
                 part.columns[:] += part.base - base
-        n_columns = max((part.n_columns + part.base - base for part in parts), default=0)
+        wide = [part for part in parts if part.n_columns > 0]
+        n_columns = max((part.n_columns + part.base - base for part in wide), default=0)
         width = self._settings["n_features"]
         if width is not None and n_columns > width:
             raise DataError(width_problem(n_columns - 1 + base, base, width), self._text.path)

@@ -118,7 +118,8 @@ class RowReader:
         bad: BadRows,
         scratch: Scratch | None = None,
     ) -> None:
-        self.path, self.bad, self.text_labels, self.stated_base = path, bad, text_labels, base
+        self.path, self.bad, self.stated_base = path, bad, base
+        self.text_labels = self._stated_text_labels = text_labels
         self.is_base_settled = base is not None
         self.has_rows = False
         self._scratch = scratch or Scratch()
@@ -221,6 +222,9 @@ class RowReader:
         state[PART], state[IS_UNSORTED] = BEFORE_LABEL, False
         state[LINE] += 1
         del self._texts[row:]
+        if row == 0 and not self.has_rows:  # it has not settled the kind of labels
+            self.text_labels = self._stated_text_labels
+            state[HAS_TEXT_LABELS] = self.text_labels is True
 
     def _answer_label(self) -> None:
         """Take a label that is text, or a number that only Python reads to the last bit."""

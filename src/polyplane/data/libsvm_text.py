@@ -6,12 +6,14 @@ and the last line needs no newline. What the format leaves open is settled like 
 Values   are finite float32, the same as `np.float32(float(text))`; `nan`, `inf`, hexadecimal
          numbers and values too large for float32 are errors.
 Indices  may stand in any order and are sorted; the same index twice in a row is an error. Without
-         `base` they start at 1, unless an index 0 is met: then at 0. An index 0 after rows that
-         start at 1 have been yielded is an error.
-Labels   are numbers if the first is one, and then a label that is not is an error; otherwise all
-         are text, as written; `text_labels` states it. Numbers are int64 while all so far were
-         whole and below 2^53, and float64 from the first chunk on where one is not.
+         `base` they start at 1, unless an index 0 is met, even in a row that is left out: then
+         at 0. An index 0 after rows that start at 1 have been yielded is an error.
+Labels   are numbers if that of the first row is one, and then a label that is not is an error;
+         otherwise all are text, as written; `text_labels` states it. Numbers are int64 while all
+         so far were whole and below 2^53, and float64 from the first chunk on where one is not.
 Width    without `n_features` is the largest index met so far; with it, a larger one is an error.
+         Where an index 0 comes so late that rows read before it become too wide, the whole file
+         is at fault.
 
 A row that cannot be read goes to `bad`, which raises the error or skips the row.
 """

@@ -135,7 +135,7 @@ class Stream:
     ) -> Generator[Chunk, None, None]:
         """One pass whose rows are in random order within windows of so many rows."""
         n_chunks = -(-window_rows // self.chunk_rows) if window_rows else WINDOW_CHUNKS
-        pieces = ahead(self._new_pass(2 * n_chunks + 2), n_chunks, self._patience)
+        pieces = ahead(self._new_pass(), n_chunks, self._patience)
         return ahead(mixed(pieces, n_chunks, seed), patience=self._patience)
 
     def all_chunks(self) -> list[Chunk]:
@@ -158,26 +158,26 @@ class Stream:
         self.bad, self.layout.n_left_out = BadRows(self.skips_bad), 0
         return self.bad
 
-    def _new_pass(self, n_held: int = 4) -> Generator[Chunk, None, None]:
-        """One pass in this thread; so many chunks are looked at at a time."""
-        return self._chunks(self._begin(), n_held)
+    def _new_pass(self) -> Generator[Chunk, None, None]:
+        """One pass in this thread."""
+        return self._chunks(self._begin())
 
-    def _chunks(self, bad: BadRows, n_held: int) -> Generator[Chunk, None, None]:
-        n_chunks, pieces = 0, self._pieces(bad, n_held)
+    def _chunks(self, bad: BadRows) -> Generator[Chunk, None, None]:
+        n_chunks, pieces = 0, self._pieces(bad)
         for chunk in pieces if len(self.sources) == 1 else rechunked(pieces, self.chunk_rows):
             n_chunks += 1
             yield chunk
         if n_chunks == 0:
             raise _no_rows(bad, self.sources[0])
 
-    def _pieces(self, bad: BadRows, n_held: int) -> Iterator[Chunk]:
+    def _pieces(self, bad: BadRows) -> Iterator[Chunk]:
         """The chunks of each source in turn, which must go together."""
         if len(self.sources) > 1 and not self.settled and not _is_pipe(self.sources[0]):
             self.settled = settled_by(self.sources[0], self.chunk_rows, self.options)
         expected = None
         for source in self.sources:
             with _as_data_errors(source):
-                for chunk in self._of_source(source, bad, n_held):
+                for chunk in self._of_source(source, bad):
                     expected = expected or _kind_of(chunk)
                     _check_kind(_kind_of(chunk), expected, name_of(source))
                     yield self._as_wide_as_known(chunk)
@@ -188,12 +188,12 @@ class Stream:
         self.n_columns = max(self.n_columns, chunk.X.shape[1])
         return Chunk(widened(chunk.X, self.n_columns), chunk.y)
 
-    def _of_source(self, source: Any, bad: BadRows, n_held: int) -> Iterator[Chunk]:
+    def _of_source(self, source: Any, bad: BadRows) -> Iterator[Chunk]:
         chunks = self._unchanged_chunks(source, bad)
         if not (self.caches and is_path(source) and os.path.isfile(source)):
             return chunks
         files, options = files_of(source, self.options), [asdict(self.options), self.settled]
-        kept = cached_chunks(files, chunks, options, bad, self.layout, n_held)
+        kept = cached_chunks(files, chunks, options, bad, self.layout)
         return rechunked(kept, self.chunk_rows)
 
     def _unchanged_chunks(self, source: Any, bad: BadRows) -> Iterator[Chunk]:

@@ -138,9 +138,9 @@ class BatchRows:
             self.bad.meet(error_at(row, place, f"found {found}, expected {self.width} values"))
         flat = _floats(lists.filter(pa.array(is_whole)).flatten())
         numbers = flat.reshape(-1, self.width) if self.width else flat.reshape(is_whole.sum(), 0)
-        y, unlabelled = self._labels(batch)
+        y, label_flaws = self._labels(batch)
         rows = np.flatnonzero(is_whole)
-        keep = self._kept(numbers, [place] * self.width, unlabelled[is_whole], rows, error_at)
+        keep = self._kept(numbers, [place] * self.width, label_flaws[is_whole], rows, error_at)
         is_bytes = pa.types.is_uint8(lists.type.value_type)
         X = without_nan(numbers[keep]).astype(np.uint8 if is_bytes else np.float32, copy=False)
         return Chunk(X, y[rows[keep]] if y.size else y)
@@ -163,8 +163,8 @@ class BatchRows:
         summary = np.zeros((len(rows), 1), np.float32)  # what its entries say about each row
         flawed = ~np.isfinite(entries)
         summary[row_of[flawed], 0] = entries[flawed]
-        y, unlabelled = self._labels(batch)
-        keep = self._kept(summary, [place], unlabelled[rows], rows, error_at) & is_sound
+        y, label_flaws = self._labels(batch)
+        keep = self._kept(summary, [place], label_flaws[rows], rows, error_at) & is_sound
         self.width = max(self.width, int(columns.max(initial=-1)) + 1)
         shape = len(rows), self.width
         X = sp.csr_matrix((without_nan(entries), columns.astype(np.int32), starts), shape=shape)
@@ -186,12 +186,12 @@ class BatchRows:
         return is_sound
 
     def _kept(
-        self, numbers: Array, cells: list[int], unlabelled: Array, rows: Array, error_at: ErrorAt
+        self, numbers: Array, cells: list[int], label_flaws: Array, rows: Array, error_at: ErrorAt
     ) -> Array:
         """True where a row is sound; `cells` are the positions of its numbers in the file."""
         table = replace(self.table, places=self.table.places._replace(numbers=cells))
         return table.sound_rows(
-            numbers, [], unlabelled, lambda row, *problem: error_at(int(rows[row]), *problem)
+            numbers, [], label_flaws, lambda row, *problem: error_at(int(rows[row]), *problem)
         )
 
 

@@ -8,11 +8,13 @@ Text      becomes categories (see `categories`) after the numbers, and X is then
           that all chunks of a file and of its test part are stored alike.
 Missing   no value, NaN, or a text such as ? and NA: an error in its row, or read as 0 (a text
           sets no column then), or the row is left out. A row without a label is never read as 0.
+          An infinite number is not missing: it is an error in its row.
 Layout    what has been learned about columns. Handed from file to file it keeps columns in place:
           they are found by name, or in order where a file has no names; other columns of the
           new file are not read. Frozen, it gives no column to new categories.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -23,7 +25,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from polyplane.data.categories import NONE, Categories, Texts, texts_of
-from polyplane.data.chunks import Array, BadRows, Chunk, DataError
+from polyplane.data.chunks import Array, BadRows, Chunk, DataError, placed
 from polyplane.engine.jit import jit
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
 AUTO = "auto"
 LABEL_NAMES = "label", "class", "target", "y"  # in any case of letters
 CHOICES = {"missing": ("error", "zero", "skip"), "categories": ("onehot", "hash")}
+LABELLED, UNLABELLED, INFINITE = range(3)  # what is known of the label of a row
+log = logging.getLogger("polyplane")
 ErrorAt = Callable[[int, int, str], DataError]  # row of the block, position of the column, problem
 
 
@@ -80,6 +84,14 @@ class Layout:
     label_is_text: bool = False
     categories: Categories = field(default_factory=Categories)
     n_left_out: int = 0  # rows without a value, under missing="skip"
+    remarks: set[str] = field(default_factory=set, repr=False, compare=False)  # that were made
+
+    def remark(self, words: str, path: Any, line: int | None = None) -> None:
+        """Tell the user something about a file, once in all passes over it."""
+        remark = placed(words, path, line)
+        if remark not in self.remarks:
+            self.remarks.add(remark)
+            log.warning(remark)
 
     @property
     def feature_names(self) -> list[str]:
@@ -229,8 +241,8 @@ class TableRows:
         n_rows = len(next(iter(columns.values())))
         numbers = _matrix_of([columns[place] for place in self.places.numbers], n_rows)
         texts = [texts_of(columns[place]) for place in self.places.texts]
-        y, unlabelled = self.labels(columns, n_rows)
-        keep = self.sound_rows(numbers, texts, unlabelled, error_at)
+        y, label_flaws = self.labels(columns, n_rows)
+        keep = self.sound_rows(numbers, texts, label_flaws, error_at)
         if not keep.all():
             numbers, texts = numbers[keep], [column.kept(keep) for column in texts]
             y = y[keep] if y.size else y
@@ -241,40 +253,49 @@ class TableRows:
         return Chunk(without_nan(numbers).astype(dtype, copy=False), y)
 
     def labels(self, columns: Mapping[int, Any], n_rows: int) -> tuple[Array, Array]:
-        """Labels, and where there is none; empty if there is no label column."""
+        """Labels, and where they are flawed; empty if there is no label column."""
         if self.places.label is None:
-            return np.empty(0), np.zeros(n_rows, np.bool_)
+            return np.empty(0), np.full(n_rows, LABELLED)
         return _labels_of(columns[self.places.label], self.layout.label_is_text)
 
     def sound_rows(
-        self, numbers: Array, texts: Sequence[Texts], unlabelled: Array, error_at: ErrorAt
+        self, numbers: Array, texts: Sequence[Texts], label_flaws: Array, error_at: ErrorAt
     ) -> Array:
         """True where a row is kept: all its values are there and finite, or missing ones are 0."""
         no_texts = [column.codes == NONE for column in texts]
-        if np.isfinite(numbers).all() and not any(map(np.any, [*no_texts, unlabelled])):
+        if np.isfinite(numbers).all() and not any(map(np.any, [*no_texts, label_flaws])):
             return np.ones(len(numbers), np.bool_)
         no_value = np.column_stack([np.isnan(numbers), *no_texts])
         left_out = np.zeros(len(numbers), np.bool_)
         if self.options.missing == "skip":
-            left_out = no_value.any(axis=1) | unlabelled
+            left_out = no_value.any(axis=1) | (label_flaws == UNLABELLED)
             self.layout.n_left_out += int(left_out.sum())
-        flaws = np.column_stack([no_value & (self.options.missing == "error"), unlabelled])
+        is_an_error = self.options.missing == "error"
+        flaws = np.column_stack([no_value & is_an_error, label_flaws != LABELLED])
         flaws[:, : numbers.shape[1]] |= np.isinf(numbers)
         positions = [*self.places.numbers, *self.places.texts, self.places.label or 0]
         is_bad = flaws.any(axis=1) & ~left_out
         for row in np.flatnonzero(is_bad).tolist():
             cell = min(np.flatnonzero(flaws[row]).tolist(), key=positions.__getitem__)
-            is_infinite = cell < numbers.shape[1] and bool(np.isinf(numbers[row, cell]))
-            words = self._words(cell, positions[cell], is_infinite)
+            is_number, is_label = cell < numbers.shape[1], cell == flaws.shape[1] - 1
+            is_infinite = label_flaws[row] == INFINITE if is_label else False
+            is_infinite = bool(np.isinf(numbers[row, cell])) if is_number else is_infinite
+            words = self._words(cell, positions[cell], bool(is_infinite))
             self.bad.meet(error_at(row, positions[cell], words))
         return ~(is_bad | left_out)
 
     def _words(self, cell: int, position: int, is_infinite: bool) -> str:
         within = self.places.within(position)
         n_numbers, n_texts = len(self.places.numbers), len(self.places.texts)
+        is_label = cell == n_numbers + n_texts
+        if is_infinite and is_label:
+            return (
+                f"found an infinite label{within}, expected a finite number; if labels are text, "
+                "name their column in text_columns"
+            )
         if is_infinite:
             return f"found an infinite value{within}, expected a number below 3.4e38"
-        if cell == n_numbers + n_texts:
+        if is_label:
             return f"found no label{within}, expected one; missing='skip' leaves the row out"
         expected = "a number" if cell < n_numbers else "a text"
         return (
@@ -359,14 +380,14 @@ def _matrix_of(columns: Sequence[Any], n_rows: int) -> Array:
 
 
 def _labels_of(column: Any, is_text: bool) -> tuple[Array, Array]:
-    """Labels, and where there is none."""
+    """Labels, and where they are flawed."""
     if is_text:
         texts = texts_of(column)
         names = np.array([value or "" for value in texts.values] + [""])
-        return names[texts.codes], texts.codes == NONE
+        return names[texts.codes], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
     plain = _plain_numbers(column)
     is_null = plain.is_null().to_numpy(zero_copy_only=False)
     y = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False)
     if pa.types.is_boolean(column.type):
-        return y.astype(np.bool_), is_null
-    return y, is_null | ~np.isfinite(y)
+        return y.astype(np.bool_), np.where(is_null, UNLABELLED, LABELLED)
+    return y, np.select([is_null | np.isnan(y), np.isinf(y)], [UNLABELLED, INFINITE], LABELLED)

@@ -1,0 +1,39 @@
+"""Random files in which everything varies at once: the readers agree with the plain rules.
+
+Tests of single properties had every loop of a reader read every kind of row, but one kind at a
+time; what went wrong needed two kinds in one file. `python -m tests.data.fuzz` tries more cases.
+"""
+
+import pytest
+
+from polyplane.engine.jit import jit_is_disabled
+from tests.data import fuzz, random_csv, random_libsvm
+
+BATCHES = 10
+READERS = {  # files, and files without the JIT
+    "libsvm": (random_libsvm, 50_000, 600),
+    "csv": (random_csv, 15_000, 600),
+}
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("form", READERS)
+def test_text_is_read_by_its_rules(form, batch, monkeypatch):
+    reader, n_compiled, n_plain = READERS[form]
+    for module, name in reader.SIZED:
+        monkeypatch.setattr(module, name, getattr(module, name))  # which every case sets
+    n_files = (n_plain if jit_is_disabled() else n_compiled) // BATCHES
+    for seed in range(batch * n_files, (batch + 1) * n_files):
+        reader.check(seed)
+
+
+def test_a_case_that_fails_is_written_to_a_file_with_its_seed(tmp_path, monkeypatch, capsys):
+    def check(seed):
+        assert seed != 5
+
+    monkeypatch.setattr(random_libsvm, "check", check)
+    assert fuzz.run("libsvm", 60.0, 8, 2, tmp_path) == 1
+    assert (tmp_path / "polyplane-libsvm-5.txt").read_bytes() == random_libsvm.case_of(5).text
+    said = capsys.readouterr().out
+    assert f"seed 5 fails: see {tmp_path / 'polyplane-libsvm-5.txt'}" in said
+    assert "libsvm: 8 cases from seed 2 on, 1 failed" in said
