@@ -92,7 +92,10 @@ def entry_problem(word: bytes) -> tuple[int, str]:
     """Which byte of the word is wrong, and why."""
     index, colon, value = word.partition(b":")
     if not colon:
-        hint = "; for a table parted by blanks, state format='csv' and delimiter=' '"
+        hint = (
+            "; for a table whose columns are parted by blanks, state format='csv' and "
+            "delimiter=' ' (--format csv --delimiter ' ')"
+        )
         is_number = number_pattern.fullmatch(word) is not None
         return 0, f"found {shown(word)}; index:value was expected{hint * is_number}"
     problem = _index_problem(index)
