@@ -19,10 +19,11 @@ def modules_loaded(*words):
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("verb", ["predict", "train", "info"])
+@pytest.mark.parametrize("verb", ["predict", "evaluate", "train", "info"])
 def test_verbs_do_not_load_what_they_do_not_use(verb, files):
     words = {
         "predict": ("predict", files / "numbered.model", files / "rows.libsvm"),
+        "evaluate": ("evaluate", files / "named.model", files / "rows.csv"),
         "train": ("train", files / "rows.libsvm", "-a", "pegasos"),
         "info": ("info", files / "numbered.model"),
     }[verb]

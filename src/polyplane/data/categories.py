@@ -47,9 +47,23 @@ def texts_of(column: Any) -> Texts:
         column = pc.dictionary_encode(pc.cast(column, pa.string()))
     stripped = [_stripped(value) for value in pc.cast(column.dictionary, pa.string()).to_pylist()]
     values = [None if value in MISSING_TEXTS else value for value in stripped]
-    codes = pc.fill_null(pc.cast(column.indices, pa.int64()), NONE).to_numpy()
+    codes = _codes_of(pc.cast(column.indices, pa.int64()))
     is_present = np.array([value is not None for value in values] + [False])  # NONE reads the last
     return Texts(values, np.where(is_present[codes], codes, NONE))
+
+
+def _codes_of(indices: Any) -> Array:
+    """Numbers of an Arrow array, `NONE` where there is none.
+
+    Off its buffers: `fill_null` and `to_numpy` load pandas, to ask whether something is a series.
+    """
+    _, numbers = indices.buffers()
+    there: Array = np.frombuffer(numbers, np.int64)[indices.offset :][: len(indices)]
+    if indices.null_count:
+        _, bits = indices.is_null().buffers()
+        is_null = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[: len(indices)]
+        there = np.where(is_null, NONE, there)
+    return there
 
 
 def _stripped(value: str | None) -> str:
