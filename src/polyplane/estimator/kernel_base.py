@@ -27,6 +27,7 @@ from polyplane.estimator.kernel_training import (
     learn_chunk,
     make_lines,
 )
+from polyplane.estimator.memory import check_memory
 from polyplane.estimator.parameters import (
     at_least,
     check_parameters,
@@ -48,6 +49,7 @@ __all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier"]
 
 ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
 LEAST_VARIANCE = 1e-30  # squares of less than float32's least number are 0
+BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
 NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
@@ -275,6 +277,9 @@ class KernelClassifier(KernelPredictor):
         training.labels = labels
         training.kernel = replace(training.kernel, n_columns=self.n_features_in_)
         known = {model.problem for model in training.models}
+        n_new = training.decomposition(self.combine).n_problems() - len(known)
+        name, what = type(self).__name__, "support vectors"
+        check_memory(name, training.kind, n_new, BYTES_OF_PROBLEM, what)
         for problem in training.decomposition(self.combine).problems():
             if problem not in known:
                 training.models.append(KernelModel(problem, self._new_set(), training.seed))

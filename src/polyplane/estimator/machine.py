@@ -35,6 +35,10 @@ class Machine(Settings):
         """How many planes a class may grow by itself."""
         raise NotImplementedError
 
+    def _least_planes(self, n_codes: int) -> int:
+        """How many planes a model of so many classes has at least."""
+        return n_codes
+
     def _alpha_of(self, model: Model) -> float:
         """The regularisation of a model."""
         return float(self._setting("alpha"))

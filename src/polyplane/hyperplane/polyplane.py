@@ -188,6 +188,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
     def _room_per_class(self) -> int:
         return 0
 
+    def _least_planes(self, n_codes: int) -> int:
+        return int(self._setting("n_planes")) * n_codes
+
     def _keeps_average(self, training: Training) -> bool:
         return bool(self.average) and training.buffer is not None
 
