@@ -153,6 +153,7 @@ def _checked_rows(X: Any, constant: float) -> Rows:
     if isinstance(X, np.ndarray):
         _check_magnitude(X)
         return dense_rows(X, constant)
+    X = _with_plain_parts(X)
     _check_magnitude(X.data)
     if not starts_are_sound(X.indptr, min(X.data.size, X.indices.size)):
         raise ValueError("X is a broken CSR matrix: its indptr does not rise from 0 to its end.")
@@ -166,6 +167,32 @@ def _checked_rows(X: Any, constant: float) -> Rows:
         X = X.copy()
         X.sum_duplicates()
     return csr_rows(X, constant)
+
+
+def _with_plain_parts(X: Any) -> Any:
+    """The same matrix in arrays as compiled loops read them, copied only where they are not so."""
+    for name in ("data", "indices", "indptr"):
+        part = getattr(X, name)
+        if part.ndim != 1:
+            raise ValueError(f"X is a broken CSR matrix: its {name} has {part.ndim} dimensions.")
+        if name != "data" and part.dtype.kind not in "iu":
+            raise ValueError(
+                f"X is a broken CSR matrix: its {name} holds {part.dtype.name}, not whole numbers."
+            )
+    values, columns, starts = np.ascontiguousarray(X.data), _native(X.indices), _native(X.indptr)
+    if columns.dtype != starts.dtype:  # loops would be compiled for each mixture
+        columns, starts = columns.astype(np.int64), starts.astype(np.int64)
+    if values is X.data and columns is X.indices and starts is X.indptr:
+        return X
+    plain = type(X)(X.shape, dtype=values.dtype)
+    plain.data, plain.indices, plain.indptr = values, columns, starts
+    return plain
+
+
+def _native(whole: Array) -> Array:
+    """Whole numbers as int32 or int64 of this machine, side by side."""
+    plain = whole if whole.dtype in INDEX_DTYPES else whole.astype(np.int64)
+    return np.ascontiguousarray(plain)
 
 
 def _check_magnitude(values: Array) -> None:
