@@ -30,6 +30,7 @@ from polyplane.estimator.training import (
     for_each,
     visit,
 )
+from polyplane.estimator.turns import writes
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
@@ -54,6 +55,7 @@ class HyperplaneClassifier(Passes):
 
     # ---- training ------------------------------------------------------------------------
 
+    @writes
     def fit(
         self,
         X: Any,
@@ -92,6 +94,7 @@ class HyperplaneClassifier(Passes):
             self._set_out(self._training, seen, members)  # from here on it can be resumed
         return self._run(seen, members, held_out)
 
+    @writes
     def resume(
         self,
         X: Any,
@@ -138,6 +141,7 @@ class HyperplaneClassifier(Passes):
     def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
         """What a fit does with its models in the end."""
 
+    @writes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
         with all_or_nothing(self):

@@ -17,6 +17,7 @@ from polyplane.engine.planes import Array
 from polyplane.engine.rows import Rows, dense_rows
 from polyplane.estimator.kernel_predictor import KernelPredictor
 from polyplane.estimator.predictor import Predictor
+from polyplane.estimator.turns import view_of
 from polyplane.model.c_header import c_header
 from polyplane.model.exported import Exported, Scaling, with_some_plane
 from polyplane.model.file import ModelError
@@ -84,6 +85,7 @@ def _write(path: str | os.PathLike[str], content: bytes) -> None:
 def _exported(model: Any) -> Exported:
     """What is exported of a classifier or pipeline."""
     *scalers, classifier = _steps(model)
+    classifier = view_of(classifier)
     record, rows = classifier._record(), None
     if isinstance(classifier, Predictor):
         record, rows = with_some_plane(record), _row_of_zeros(classifier)

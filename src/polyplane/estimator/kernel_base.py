@@ -37,6 +37,7 @@ from polyplane.estimator.parameters import (
 from polyplane.estimator.progress import Report, progress
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.turns import writes
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
@@ -107,6 +108,7 @@ class KernelClassifier(KernelPredictor):
 
     # ---- training ------------------------------------------------------------------------
 
+    @writes
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on the rows of X.
 
@@ -126,6 +128,7 @@ class KernelClassifier(KernelPredictor):
             self._train(self._training, data)
         return self
 
+    @writes
     def resume(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Go on with a fit that was interrupted, given the same rows again.
 
@@ -190,6 +193,7 @@ class KernelClassifier(KernelPredictor):
         training.n_seen = first_number + data.labels.size
         return KernelCourse(seen_rows(data.labels), first_number)
 
+    @writes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
         goes_on = hasattr(self, "_training")
@@ -338,6 +342,7 @@ class CachedKernelClassifier(KernelClassifier):
         meaning="Megabytes for kernel values among support vectors; less is only slower.",
     )
 
+    @writes
     def finish(self) -> Self:
         """What `fit` does in the end, for a stream that pauses."""
         check_is_fitted(self)

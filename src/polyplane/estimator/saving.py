@@ -24,6 +24,7 @@ from polyplane.estimator.predictor import Predictor
 from polyplane.estimator.record_checks import check_record
 from polyplane.estimator.soundness import check_estimator_state
 from polyplane.estimator.training import Training
+from polyplane.estimator.turns import writing
 from polyplane.model.file import ModelError, is_model_file, read_file, write_file
 
 __all__ = ["ModelError", "SavedModel", "is_model_file", "load", "read_model", "save", "write_model"]
@@ -74,10 +75,16 @@ def _saved(model: Any) -> SavedModel:
 
 
 def write_model(saved: SavedModel, path: Any) -> None:
-    """Write a model file, whole or not at all."""
-    estimator, packer = saved.estimator, Packer()
+    """Write a model file, whole or not at all; a model that is being trained is waited for."""
+    estimator = saved.estimator
     if not isinstance(estimator, Predictor | KernelClassifier):
         raise ModelError(f"{estimator!r} is no polyplane classifier, which a model file holds")
+    with writing(estimator):
+        _write_model(saved, path)
+
+
+def _write_model(saved: SavedModel, path: Any) -> None:
+    estimator, packer = saved.estimator, Packer()
     if not hasattr(estimator, "_training"):
         raise ModelError(f"{type(estimator).__name__} is not fitted: there is nothing to save")
     values = {

@@ -56,6 +56,7 @@ from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.prototypes import first_of_each, margin_of, prototypes_of
 from polyplane.estimator.training import Model, Training
 from polyplane.estimator.trials import Trials
+from polyplane.estimator.turns import reads
 from polyplane.estimator.validation import TrainingData, weighty
 from polyplane.model.columns import column_map
 from polyplane.model.record import FinishedPlanes
@@ -334,10 +335,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     # ---- probabilities ---------------------------------------------------------------------
 
+    @reads
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class."""
         return self._record().probabilities(*self._read(X))
 
+    @reads
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class."""
         return self._record().log_probabilities(*self._read(X))
