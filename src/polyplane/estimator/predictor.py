@@ -14,7 +14,7 @@ from polyplane.estimator.machine import Machine
 from polyplane.estimator.parameters import with_parameters
 from polyplane.estimator.training import HISTORY, Training
 from polyplane.estimator.turns import reads, reads_alone
-from polyplane.estimator.validation import read_matrix
+from polyplane.estimator.validation import check_scores, read_matrix
 from polyplane.model.record import PlaneRecord
 
 __all__ = ["Predictor"]
@@ -66,6 +66,7 @@ class Predictor(Machine, Trained, ClassifierMixin, BaseEstimator):  # type: igno
     def decision_function(self, X: Any) -> Array:
         """Score of each class, or with two classes the second one's lead over the first."""
         scores = self._record().class_scores(*self._read(X))
+        check_scores(self, scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @reads

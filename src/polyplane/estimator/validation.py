@@ -17,6 +17,7 @@ from polyplane.engine.rows import Rows, csr_rows, dense_rows
 __all__ = [
     "TrainingData",
     "all_or_nothing",
+    "check_scores",
     "check_weights_are_known",
     "codes_of",
     "read_matrix",
@@ -84,6 +85,16 @@ def read_training(
         known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
     labels, codes = codes_of(y, known)
     return TrainingData(rows, codes, row_weights(y, sample_weight, estimator.class_weight)), labels
+
+
+def check_scores(estimator: Any, scores: Array) -> None:
+    """Scores are numbers; minus infinity is that of a class without planes, which cannot win."""
+    if np.isnan(scores).any() or np.isposinf(scores).any():
+        raise ValueError(
+            f"{type(estimator).__name__}: scores of these rows overflow float32: scale the columns "
+            "before training, for example with sklearn.preprocessing.StandardScaler, or regularise "
+            "more."
+        )
 
 
 def check_weights_are_known(estimator: Any) -> None:

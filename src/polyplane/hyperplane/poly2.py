@@ -51,7 +51,7 @@ class Poly2Classifier(LinearClassifier):
 
     gamma: float = parameter(
         default=1.0,
-        allowed=positive(),
+        allowed=positive(1e-30, 1e30),
         meaning="Factor of x z in the kernel: larger gives products more weight.",
     )
     coef0: float = parameter(

@@ -267,16 +267,21 @@ def lasvm_walk(visit: Any, order: Any, held: Any, rule: Any, first: Any) -> Any:
 
 @jit
 def lasvm_finish(held: Any, tol: Any, n_steps: Any) -> Any:
-    """REPROCESS until no pair violates; return whether that is so.
+    """REPROCESS until no pair violates, or none can be moved; return whether that is so.
 
-    It may also end after `n_steps`, or where a line of the cache is wanted.
+    It may also end after `n_steps`, or where a line of the cache is wanted. A step that rounding
+    swallows would be made again for ever.
     """
     vectors = spans_of_set(held)
     for _ in range(n_steps):
         if not violates(vectors, tol):
             return True
+        i, j = extreme(vectors, TOP), extreme(vectors, BOTTOM)
+        before = at(vectors.coef, i), at(vectors.coef, j)
         if not reprocess(vectors, tol, 0):
             return False
+        if at(vectors.coef, i) == before[0] and at(vectors.coef, j) == before[1]:
+            return True
     return not violates(vectors, tol)
 
 
