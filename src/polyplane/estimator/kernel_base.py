@@ -69,6 +69,14 @@ class KernelClassifier(KernelPredictor):
         """What the steps follow."""
         raise NotImplementedError
 
+    def _rule_like(self, model: KernelModel) -> Any:
+        """A rule as the model's would be."""
+        return self._rule()
+
+    def _totals_of_slots(self) -> tuple[int, ...]:
+        """Which of the totals are slots."""
+        return ()
+
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
     ) -> int:

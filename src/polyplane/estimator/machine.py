@@ -47,6 +47,13 @@ class Machine(Settings):
         """A parameter, or what was found for it where it is 'auto'."""
         raise NotImplementedError
 
+    def _rule_like(self, model: Model) -> Any:
+        """A rule as the model's would be, or None where steps follow none that is kept."""
+        return None
+
+    def _check_state(self) -> None:
+        """Refuse a fitted machine whose own attributes are none of its kind."""
+
     def _begin(self, model: Model, n_steps: int) -> None:
         """Told before the first pass of a fit how many steps it will be."""
 

@@ -24,6 +24,7 @@ __all__ = [
     "parameter",
     "positive",
     "register",
+    "whole",
     "with_parameters",
 ]
 
@@ -61,6 +62,12 @@ def at_least(low: int, whole: bool = True) -> Range:
     """A whole (or any) number from `low` on."""
     is_kind, kind = (is_whole, "a whole number") if whole else (_is_number, "a number")
     return Range(lambda v: is_kind(v) and low <= v < float("inf"), f"{kind} of at least {low}")
+
+
+def whole(low: int, high: int) -> Range:
+    """A whole number from `low` to `high`."""
+    words = f"a whole number from {low} to {high}"
+    return Range(lambda v: is_whole(v) and low <= v <= high, words)
 
 
 def between(low: float, high: float) -> Range:

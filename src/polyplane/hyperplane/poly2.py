@@ -26,6 +26,7 @@ from polyplane.estimator.hinge import LinearClassifier
 from polyplane.estimator.parameters import (
     Range,
     at_least,
+    check_parameters,
     either,
     is_whole,
     one_of,
@@ -87,6 +88,10 @@ class Poly2Classifier(LinearClassifier):
             "_first_map", (self.gamma, self.coef0, self.n_hash)
         )
         return made
+
+    def _check_state(self) -> None:
+        gamma, coef0, n_hash = self._map()
+        check_parameters(Poly2Classifier(gamma=gamma, coef0=coef0, n_hash=n_hash))
 
     def _mapped_rows(self, rows: Rows) -> Rows:
         gamma, coef0, n_hash = self._map()

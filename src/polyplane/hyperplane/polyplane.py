@@ -220,6 +220,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
             floor=FLOOR,
         )
 
+    def _rule_like(self, model: Model) -> SoftmaxRule:
+        return SoftmaxRule(0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
+
     def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
         n_steps: int = softmax_epoch(
             data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps

@@ -58,7 +58,15 @@ from polyplane.estimator.kernel_training import (
     bring_lines,
     no_visit,
 )
-from polyplane.estimator.parameters import at_least, either, one_of, parameter, positive, register
+from polyplane.estimator.parameters import (
+    at_least,
+    either,
+    one_of,
+    parameter,
+    positive,
+    register,
+    whole,
+)
 
 __all__ = ["HullerClassifier", "huller_walk"]
 
@@ -254,7 +262,7 @@ class HullerClassifier(CachedKernelClassifier):
     max_iter: int = parameter(default=2, allowed=at_least(1), meaning="Passes over the rows.")
     n_removal: int = parameter(
         default=1,
-        allowed=at_least(0),
+        allowed=whole(0, 1_000),
         meaning=(
             "Random support vectors offered for removal after each row. The paper has one; four "
             "cost little and leave fewer vectors."
@@ -289,7 +297,7 @@ class HullerClassifier(CachedKernelClassifier):
     def _rule(self) -> HullerRule:
         slack = 0.0 if self.C is None else 1.0 / self.C
         n_init = min(self.n_init, self.budget // 2) if self.budget else self.n_init
-        return HullerRule(n_init, self.n_removal, self.budget or 0, slack)
+        return HullerRule(int(n_init), int(self.n_removal), int(self.budget or 0), float(slack))
 
     def _coins(self, model: KernelModel, n_rows: int) -> Array:
         return model.generator.random((n_rows, self.n_removal))

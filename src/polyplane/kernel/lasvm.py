@@ -54,7 +54,7 @@ from polyplane.estimator.kernel_training import (
     bring_lines,
     no_visit,
 )
-from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
+from polyplane.estimator.parameters import is_flag, parameter, positive, register, whole
 
 __all__ = ["LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
 
@@ -305,7 +305,7 @@ class LaSVMClassifier(CachedKernelClassifier):
     )
     n_reprocess: int = parameter(
         default=1,
-        allowed=at_least(0),
+        allowed=whole(0, 1_000),
         meaning="REPROCESS steps after each row.",
     )
     finishes: bool = parameter(
@@ -329,8 +329,13 @@ class LaSVMClassifier(CachedKernelClassifier):
         held.totals[[TOP, BOTTOM]] = NOT_THERE
         return held
 
+    def _totals_of_slots(self) -> tuple[int, ...]:
+        return TOP, BOTTOM
+
     def _rule(self) -> LaSVMRule:
-        return LaSVMRule(self.C, self.tol, self.n_reprocess, self.budget or 0)
+        return LaSVMRule(
+            float(self.C), float(self.tol), int(self.n_reprocess), int(self.budget or 0)
+        )
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
