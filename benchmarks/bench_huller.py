@@ -18,10 +18,10 @@ from polyplane import HullerClassifier, KernelPerceptronClassifier
 FILE = RESULTS / "huller.json"
 RUNS = 5  # as in the paper
 MACHINES = {
-    "Huller x1": (HullerClassifier(gamma=digits.GAMMA, max_iter=1), RUNS),
-    "Huller x2": (HullerClassifier(gamma=digits.GAMMA, max_iter=2), RUNS),
+    "Huller x1": (HullerClassifier(gamma=digits.GAMMA, max_iter=1, n_sweeps="paper"), RUNS),
+    "Huller x2": (HullerClassifier(gamma=digits.GAMMA, max_iter=2, n_sweeps="paper"), RUNS),
     "Huller x1, n_removal=4": (
-        HullerClassifier(gamma=digits.GAMMA, max_iter=1, n_removal=4),
+        HullerClassifier(gamma=digits.GAMMA, max_iter=1, n_removal=4, n_sweeps="paper"),
         RUNS,
     ),
     "Huller x1, n_sweeps=10": (

@@ -35,13 +35,18 @@ def test_a_text_is_the_value_that_it_says(algorithm, name, text, value):
 @pytest.mark.parametrize(
     ("algorithm", "name", "text", "words"),
     [
-        ("amm", "alpha", "small", "--alpha is 'small', expected a number above 0, or auto"),
+        (
+            "amm",
+            "alpha",
+            "small",
+            "--alpha is 'small', expected a number from 1e-15 to 1e15, or auto",
+        ),
         ("amm", "max_iter", "2.5", "--epochs is '2.5', expected a whole number"),
         ("amm", "max_iter", "auto", "--epochs is 'auto'"),
         ("amm", "multi_class", "all", "expected joint or ovr or ovo"),
         ("amm", "class_weight", "yes", "balanced, none, or weights such as yes=2,no=1"),
         ("amm", "class_weight", "yes=much", "--class-weight is 'yes=much'"),
-        ("lasvm", "C", "none", "--C is 'none', expected a number above 0"),
+        ("lasvm", "C", "none", "--C is 'none', expected a number from 1e-15 to 1e15"),
     ],
 )
 def test_a_text_that_says_nothing_is_refused(algorithm, name, text, words):
@@ -58,7 +63,7 @@ def test_an_option_of_other_algorithms_is_refused_by_name():
 
 
 def test_a_value_outside_its_range_is_blamed_on_its_option():
-    with pytest.raises(CallError, match=r"--alpha is -1\.0, expected a number above 0, or auto"):
+    with pytest.raises(CallError, match=r"--alpha is -1\.0, expected a number from 1e-15 to"):
         made("amm", {"alpha": -1.0})
     with pytest.raises(CallError, match="--jobs is 0, expected none or a whole number"):
         made("AMMClassifier", {"n_jobs": 0})

@@ -1,5 +1,7 @@
 """Rows and labels as users hand them in, sound and unsound."""
 
+import copy
+
 import joblib
 import numpy as np
 import pytest
@@ -25,6 +27,70 @@ def test_a_model_scores_rows_of_any_storage_alike(estimator, X, y, storages):
     for storage, rows in storages.items():
         for ours, theirs in zip(scores_of(model, rows), expected, strict=True):
             np.testing.assert_array_equal(ours, theirs, storage)
+
+
+def strided(array):
+    """The same values with gaps between them."""
+    wide = np.zeros(2 * array.size, array.dtype)
+    wide[::2] = array
+    return wide[::2]
+
+
+def frozen(array):
+    """A copy that cannot be written to."""
+    made = array.copy()
+    made.flags.writeable = False
+    return made
+
+
+def with_part(csr, name, convert):
+    """The same matrix, one of its three arrays stored otherwise, as users of scipy may do."""
+    made = copy.copy(csr)  # scipy's own would make its arrays plain again
+    setattr(made, name, convert(getattr(made, name)))
+    return made
+
+
+PARTS = {  # of CSR, stored oddly: of whole numbers all are the same bits
+    "strided": strided,
+    "big-endian": lambda part: part.astype(part.dtype.newbyteorder(">")),
+    "read-only": frozen,
+    "int64": lambda part: part.astype(np.int64),
+    "uint16": lambda part: part.astype(np.uint16),
+}
+BROKEN_PARTS = {
+    ("indptr", "floats"): np.float64,
+    ("indices", "floats"): np.float64,
+    ("indices", "truth values"): np.bool_,
+    ("indptr", "a column"): lambda part: part[:, None],
+}
+
+
+def test_odd_parts_of_csr_change_no_bit(estimator, X, y):
+    estimator.set_params(max_iter=1)
+    csr = sp.csr_array(X)
+    expected = clone(estimator).fit(csr, y)
+    scores = expected.decision_function(csr)
+    for kind, convert in PARTS.items():
+        odd = csr
+        for name in ("data", "indices", "indptr"):
+            odd = with_part(odd, name, convert)
+            if kind != "read-only":  # for which loops are compiled anew
+                one = with_part(csr, name, convert)
+                np.testing.assert_array_equal(expected.decision_function(one), scores, kind)
+        assert_same_model(clone(estimator).fit(odd, y), expected, kind)
+        np.testing.assert_array_equal(expected.decision_function(odd), scores, kind)
+
+
+@pytest.mark.parametrize(("name", "kind"), BROKEN_PARTS, ids=" of ".join)
+def test_parts_of_csr_that_are_none_are_refused(estimator, X, y, name, kind):
+    convert = BROKEN_PARTS[name, kind]
+    broken = with_part(sp.csr_array(X), name, convert)
+    words = rf"^X is a broken CSR matrix: its {name} .*\.$"
+    with pytest.raises(ValueError, match=words):
+        estimator.fit(broken, y)
+    model = estimator.set_params(max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match=words):
+        model.predict(broken)
 
 
 @pytest.mark.parametrize("convert", [np.float64, sp.csr_array], ids=["float64", "CSR"])

@@ -146,3 +146,17 @@ def test_what_is_kept_is_a_copy():
     first.take(TrainingData(dense_rows(mine, 0.5), Y[:5], NOT_WEIGHTED), np.arange(5))
     mine[:] = 7
     assert_holds(first.data(), np.arange(5))
+
+
+def test_the_first_of_what_is_kept():
+    first, _ = taken([3, 4, 20], 40, weights=WEIGHTS)
+    for n_rows in (1, 3, 11, 12, 40):
+        assert_holds(first.data(n_rows), np.arange(n_rows), WEIGHTS[:n_rows])
+
+
+def test_it_is_time_to_start_anew_at_powers_of_two_and_when_full():
+    first, starts = FirstRows(11), []
+    for i in range(14):
+        starts.append(first.last_start())
+        first.take(chunk(np.array([i])), np.arange(1))
+    assert starts == [0, 1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 11, 11, 11]

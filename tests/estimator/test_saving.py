@@ -3,6 +3,9 @@
 import contextlib
 import json
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -269,6 +272,60 @@ def test_a_forged_file_says_what_is_wrong(sound, place, value, words, tmp_path):
     write_file(tmp_path / "model", forged, arrays)
     with pytest.raises(pp.ModelError, match=words):
         pp.load(tmp_path / "model")
+
+
+MODEL = ["fitted", "_training", "fields", "models", 0, "fields"]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        ("AMMClassifier", [*MODEL, "estimator"], 10**9, "models are missing"),
+        ("AMMClassifier", [*MODEL, "rule"], 3, "a rule is of another machine"),
+        ("AMMClassifier", [*MODEL, "history", 0, "tuple", 1], 2**63, "a count is"),
+        ("AMMClassifier", [*MODEL, "history", 0, "tuple", 0], 0, "the history does not rise"),
+        ("AMMClassifier", [*MODEL, "alpha"], 0.0, "an alpha is none"),
+        ("LaSVMClassifier", [*MODEL, "rule", "fields", "n_reprocess"], 0.5, "a rule is of another"),
+        ("PolyplaneClassifier", ["fitted", "_found"], {"dict": []}, "has not been found"),
+        ("PolyplaneClassifier", [*MODEL, "columns"], 1, "a map of columns is none"),
+        ("Poly2Classifier", ["fitted", "_first_map"], 1, "damaged or made by hand"),
+        ("CPMClassifier", ["parameters", "n_estimators"], 10**400, "beyond all counts"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(sound, name, place, value, words, tmp_path):
+    values, arrays = sound[name]
+    forged = {**values, "estimator": changed(values["estimator"], place, value)}
+    write_file(tmp_path / "model", forged, arrays)
+    with pytest.raises(pp.ModelError, match=words):
+        pp.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("scaler", [False, 0, "", [], {}])
+def test_a_scaler_is_one_or_none(sound, scaler, tmp_path):
+    values, arrays = sound["AMMClassifier"]
+    write_file(tmp_path / "model", {**values, "scaler": scaler}, arrays)
+    with pytest.raises(pp.ModelError, match="made by hand"):
+        pp.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("slot", [0.5, 1e9, -2, 250])
+def test_totals_that_are_slots_name_a_slot_that_is_there(sound, slot, tmp_path):
+    values, arrays = sound["LaSVMClassifier"]
+    name = next(name for name in arrays if name.endswith("held.totals"))
+    totals = arrays[name].copy()
+    totals[0] = slot
+    write_file(tmp_path / "model", values, {**arrays, name: totals})
+    with pytest.raises(pp.ModelError, match="a slot that is named is not there"):
+        pp.load(tmp_path / "model")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded by what Linux knows")
+def test_no_value_of_a_header_breaks_what_is_done_with_a_model():
+    """One in a hundred of all changes of one value; `python -m` with 1 tries all."""
+    root = Path(__file__).parents[2]
+    call = [sys.executable, "-m", "tests.estimator.forged_headers", "101"]
+    done = subprocess.run(call, cwd=root, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])

@@ -311,6 +311,39 @@ def test_chunks_change_no_bit(short_start, cuts, multi_class):
     np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
 
 
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 7, 8, 9, 31, 33, 39, 40, 41, 70])
+def test_the_first_rows_one_by_one_change_no_bit(short_start, n_rows):
+    """A model is a function of the rows it has seen, before it has enough of them as well."""
+    X, y = board(n_rows)
+    whole = classifier(alpha=1e-3).partial_fit(X, y, [0, 1, 2])
+    parts = classifier(alpha=1e-3)
+    for i in range(n_rows):
+        parts.partial_fit(X[i : i + 1], y[i : i + 1], [0, 1, 2])
+    np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
+    np.testing.assert_array_equal(whole.planes_, parts.planes_)
+    assert whole.n_steps_ == parts.n_steps_ == n_rows
+
+
+def test_a_stream_starts_anew_when_its_first_rows_have_doubled(short_start, monkeypatch):
+    starts, started = [], PolyplaneClassifier._started_anew
+
+    def noted(self, data, labels):
+        starts.append(data.labels.size)
+        return started(self, data, labels)
+
+    monkeypatch.setattr(PolyplaneClassifier, "_started_anew", noted)
+    X, y = board(100)
+    model = classifier()
+    for i in range(100):
+        model.partial_fit(X[i : i + 1], y[i : i + 1], [0, 1, 2])
+    assert starts == [1, 2, 4, 8, 16, 32, 40]
+    assert model._training.buffer.is_full
+    assert not model._training.buffer.parts
+    starts.clear()
+    classifier().partial_fit(X, y)
+    assert starts == [40]
+
+
 def test_a_chunk_cut_off_leaves_the_first_rows_as_they_were(short_start, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt

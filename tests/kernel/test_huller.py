@@ -27,7 +27,7 @@ from tests.kernel.conftest import (
 from tests.reference.huller import Huller
 from tests.reference.kernels import squared_length, with_slack
 
-PLAIN = {"shuffle": False, "tol": 0.0, "random_state": 0}
+PLAIN = {"shuffle": False, "tol": 0.0, "random_state": 0, "n_sweeps": "paper"}
 
 
 def transcribed(model, X, y, order, weights=None):
@@ -99,7 +99,7 @@ def test_a_row_may_take_the_place_of_its_whole_side(seed):
 
 def test_shuffled_passes_visit_every_row_in_a_new_order():
     X, y = halves(3)
-    model = HullerClassifier(max_iter=2, n_init=4, tol=0.0, random_state=0).fit(X, y)
+    model = HullerClassifier(**PLAIN).set_params(max_iter=2, n_init=4, shuffle=True).fit(X, y)
     generator, visits = np.random.default_rng(model._training.seed), []
     for _ in range(2):
         order = np.arange(len(y))
@@ -218,6 +218,7 @@ def test_rows_that_come_and_go_within_a_chunk_leave_no_trace():
     X = np.vstack([[[1, 0], [-1, 0]], np.column_stack([np.full(41, 0.9), across])])
     y = np.array([1, 0] + [1] * 41)
     made = {"kernel": "linear", "budget": 2, "n_init": 1, "n_removal": 0, "random_state": 0}
+    made["n_sweeps"] = "paper"
     model = HullerClassifier(**made)
     for start, stop in ((0, 2), (2, 42), (42, 43)):
         model.partial_fit(X[start:stop], y[start:stop], classes=[0, 1])
@@ -231,7 +232,7 @@ def test_rows_that_come_and_go_within_a_chunk_leave_no_trace():
 @with_seeds(3)
 def test_sweeps_offer_every_vector_for_removal_in_a_random_order(seed):
     X, y = halves(seed, n=80)  # of fewer rows none may have to go
-    model = HullerClassifier(C=4.0, max_iter=1, n_sweeps=3, **PLAIN).fit(X, y)
+    model = HullerClassifier(C=4.0, max_iter=1, **(PLAIN | {"n_sweeps": 3})).fit(X, y)
     paper = transcribed(model, X, y, np.arange(len(y)))
     generator = np.random.default_rng(only_model(model).seed)
     generator.random((len(y), model.n_removal))  # the coins of the pass
@@ -240,3 +241,12 @@ def test_sweeps_offer_every_vector_for_removal_in_a_random_order(seed):
         paper.sweep(generator)
     assert paper.removed > n_before
     assert_equals(model, paper, X)
+
+
+def test_the_rule_of_the_paper_has_no_sweeps_and_goes_by_its_name():
+    X, y = halves(0, n=80)
+    made = {"C": 4.0, "random_state": 0}
+    paper = HullerClassifier(n_sweeps="paper", **made).fit(X, y)
+    assert_same_bits(paper, HullerClassifier(n_sweeps=0, **made).fit(X, y), X)
+    paper.set_params(n_sweeps=10).finish()
+    assert_same_bits(HullerClassifier(**made).fit(X, y), paper, X)

@@ -103,6 +103,21 @@ def test_as_many_problems_as_classes_or_pairs(kind, n_problems):
     assert len(set(problems)) == len(problems) == n_problems
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_classes", [0, 1, 2, 3, 7, 40])
+def test_a_problem_is_found_without_the_others(kind, n_classes):
+    made = decomposed(kind, n_classes)
+    problems = made.problems()
+    assert made.n_problems() == len(problems)
+    assert [made.problem_at(place) for place in range(len(problems))] == problems
+
+
+def test_pairs_of_very_many_classes_are_found_by_their_place():
+    made = decomposed("ovo", 100_000)
+    for a, b in ((0, 1), (0, 99_999), (99_998, 99_999), (65_535, 65_536), (1, 92_682)):
+        assert made.problem_at(b * (b - 1) // 2 + a) == Problem((a, b))
+
+
 # ---- codes -----------------------------------------------------------------------------------
 
 

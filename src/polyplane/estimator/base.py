@@ -16,6 +16,8 @@ from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes import Array, with_classes, with_features, zero_planes
 from polyplane.engine.rows import with_own_page
 from polyplane.engine.targets import LEFT_OUT, rows_of
+from polyplane.engine.tiles import LANES
+from polyplane.estimator.memory import check_memory
 from polyplane.estimator.parameters import check_parameters, with_parameters
 from polyplane.estimator.passes import Passes
 from polyplane.estimator.progress import Report, progress, without_errors
@@ -28,6 +30,7 @@ from polyplane.estimator.training import (
     for_each,
     visit,
 )
+from polyplane.estimator.turns import writes
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
@@ -43,6 +46,7 @@ __all__ = ["HyperplaneClassifier", "stratified"]
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 SEARCH_EPOCHS = 3
+BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
 
 
 @with_parameters
@@ -51,6 +55,7 @@ class HyperplaneClassifier(Passes):
 
     # ---- training ------------------------------------------------------------------------
 
+    @writes
     def fit(
         self,
         X: Any,
@@ -89,6 +94,7 @@ class HyperplaneClassifier(Passes):
             self._set_out(self._training, seen, members)  # from here on it can be resumed
         return self._run(seen, members, held_out)
 
+    @writes
     def resume(
         self,
         X: Any,
@@ -135,6 +141,7 @@ class HyperplaneClassifier(Passes):
     def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
         """What a fit does with its models in the end."""
 
+    @writes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
         with all_or_nothing(self):
@@ -238,6 +245,7 @@ class HyperplaneClassifier(Passes):
         training.labels = labels
         training.n_columns = self.n_features_in_
         known = {(model.problem, model.estimator) for model in training.models}
+        self._check_memory(training, len(known))
         for problem in training.decomposition(self.combine).problems():
             for e in range(self.n_estimators):
                 if (problem, e) not in known:
@@ -245,6 +253,17 @@ class HyperplaneClassifier(Passes):
         for model in training.models:
             self._introduce(model, training, data)
         self.classes_ = training.classes
+
+    def _check_memory(self, training: Training, n_known: int) -> None:
+        """Planes of models to come, in training and as they will be finished."""
+        n_models = training.decomposition(self.combine).n_problems() * self.n_estimators
+        n_codes = max(2, training.labels.size) if training.kind == "joint" else 2
+        n_features = 1 + self._features_of(training)
+        n_planes = self._least_planes(n_codes)
+        n_lanes = -(-n_planes // LANES) * LANES * (2 if self._keeps_average(training) else 1)
+        n_bytes = 4 * (n_features * (n_lanes + n_planes) + training.labels.size) + BYTES_OF_MODEL
+        what = f"{n_planes} planes with {n_features:,} numbers each"
+        check_memory(type(self).__name__, training.kind, n_models - n_known, n_bytes, what)
 
     def _new_model(self, training: Training, problem: Problem, estimator: int) -> Model:
         """All models of one estimator have the same seed: alone they would have it, too."""

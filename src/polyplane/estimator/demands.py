@@ -54,5 +54,5 @@ def need_count(*numbers: Any) -> None:
 def need_numbers(*numbers: Any) -> None:
     """Numbers that are finite."""
     for number in numbers:
-        is_number = isinstance(number, int | float | np.number)
+        is_number = isinstance(number, int | float | np.number) and not isinstance(number, bool)
         need(is_number and np.isfinite(number), f"a number is {number!r}")

@@ -17,6 +17,7 @@ from polyplane.engine.planes import Array
 from polyplane.engine.rows import Rows, dense_rows
 from polyplane.estimator.kernel_predictor import KernelPredictor
 from polyplane.estimator.predictor import Predictor
+from polyplane.estimator.turns import view_of
 from polyplane.model.c_header import c_header
 from polyplane.model.exported import Exported, Scaling, with_some_plane
 from polyplane.model.file import ModelError
@@ -101,6 +102,7 @@ def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
             f"{len(names)} column names are given for {classifier.n_features_in_} columns: give "
             "one for each"
         )
+    classifier = view_of(classifier)
     record, rows = classifier._record(), None
     if isinstance(classifier, Predictor):
         record, rows = with_some_plane(record), _row_of_zeros(classifier)

@@ -1,12 +1,16 @@
-"""The first rows of a stream, kept until there are enough of them to start from."""
+"""The first rows of a stream, kept until there are enough of them to start from.
+
+What comes of them starts anew with the first row, with two, four, eight ... and with all for which
+there is room: at counts of rows, so that chunks do not matter, and seldom, so that single rows are
+cheap.
+"""
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from polyplane.engine.planes import Array
-from polyplane.engine.rows import csr_rows, matrix_of, packed
+from polyplane.engine.rows import CsrRows, packed
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["FirstRows"]
@@ -24,6 +28,10 @@ class FirstRows:
     def is_full(self) -> bool:
         """Whether there are enough."""
         return self.n_rows >= self.room
+
+    def last_start(self) -> int:
+        """How many rows there were when it was last time to start anew; 0 before the first."""
+        return self.room if self.is_full else (1 << self.n_rows.bit_length()) >> 1
 
     def copied(self) -> "FirstRows":
         """The same rows in a collection of its own."""
@@ -43,14 +51,16 @@ class FirstRows:
         """Let go of the rows; that there were enough is remembered."""
         self.parts = []
 
-    def data(self) -> TrainingData:
-        """All that is kept."""
+    def data(self, n_rows: int | None = None) -> TrainingData:
+        """All that is kept, or the first of it."""
         rows: list[Any] = [part.rows for part in self.parts]
-        width = 1 + max((int(r.columns.max()) for r in rows if r.columns.size), default=0)
-        matrices = [matrix_of(r, width) for r in rows]
-        weights = np.concatenate([part.weights for part in self.parts])
+        lengths = np.concatenate([np.diff(r.starts) for r in rows])[:n_rows]
+        starts = np.concatenate([[0], lengths.cumsum()]).astype(np.int64)
+        values = np.concatenate([r.values for r in rows])[: starts[-1]]
+        columns = np.concatenate([r.columns for r in rows])[: starts[-1]]
+        weights = np.concatenate([part.weights for part in self.parts])[:n_rows]
         return TrainingData(
-            csr_rows(sp.vstack(matrices, format="csr"), float(rows[0].constant)),
-            np.concatenate([part.labels for part in self.parts]),
+            CsrRows(values, columns, starts, rows[0].constant),
+            np.concatenate([part.labels for part in self.parts])[:n_rows],
             weights if (weights != 1).any() else np.empty(0, np.float32),
         )

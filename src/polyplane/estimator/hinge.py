@@ -21,6 +21,9 @@ class HingeClassifier(HyperplaneClassifier):
     def _rule(self, model: Model) -> HingeRule | SparseRule:
         return HingeRule(self._alpha_of_planes(model), False)
 
+    def _rule_like(self, model: Model) -> HingeRule | SparseRule:
+        return self._rule(model)
+
     def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
         super()._introduce(model, training, data)
         model.rule = self._rule(model)

@@ -27,6 +27,7 @@ from polyplane.estimator.kernel_training import (
     learn_chunk,
     make_lines,
 )
+from polyplane.estimator.memory import check_memory
 from polyplane.estimator.parameters import (
     at_least,
     check_parameters,
@@ -36,6 +37,7 @@ from polyplane.estimator.parameters import (
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.turns import writes
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
@@ -48,6 +50,7 @@ __all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier"]
 
 ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
 LEAST_VARIANCE = 1e-30  # squares of less than float32's least number are 0
+BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
 NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
@@ -65,6 +68,14 @@ class KernelClassifier(KernelPredictor):
     def _rule(self) -> Any:
         """What the steps follow."""
         raise NotImplementedError
+
+    def _rule_like(self, model: KernelModel) -> Any:
+        """A rule as the model's would be."""
+        return self._rule()
+
+    def _totals_of_slots(self) -> tuple[int, ...]:
+        """Which of the totals are slots."""
+        return ()
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
@@ -105,6 +116,7 @@ class KernelClassifier(KernelPredictor):
 
     # ---- training ------------------------------------------------------------------------
 
+    @writes
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on the rows of X.
 
@@ -124,6 +136,7 @@ class KernelClassifier(KernelPredictor):
             self._train(self._training, data)
         return self
 
+    @writes
     def resume(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Go on with a fit that was interrupted, given the same rows again.
 
@@ -191,6 +204,7 @@ class KernelClassifier(KernelPredictor):
         training.n_seen = first_number + data.labels.size
         return KernelCourse(seen_rows(data.labels), first_number)
 
+    @writes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
         goes_on = hasattr(self, "_training")
@@ -278,6 +292,9 @@ class KernelClassifier(KernelPredictor):
         training.labels = labels
         training.kernel = replace(training.kernel, n_columns=self.n_features_in_)
         known = {model.problem for model in training.models}
+        n_new = training.decomposition(self.combine).n_problems() - len(known)
+        name, what = type(self).__name__, "support vectors"
+        check_memory(name, training.kind, n_new, BYTES_OF_PROBLEM, what)
         for problem in training.decomposition(self.combine).problems():
             if problem not in known:
                 training.models.append(KernelModel(problem, self._new_set(), training.seed))
@@ -336,6 +353,7 @@ class CachedKernelClassifier(KernelClassifier):
         meaning="Megabytes for kernel values among support vectors; less is only slower.",
     )
 
+    @writes
     def finish(self) -> Self:
         """What `fit` does in the end, for a stream that pauses."""
         check_is_fitted(self)

@@ -14,7 +14,8 @@ from polyplane.engine.support_set import OF_SIDE
 from polyplane.estimator.kernel_settings import KernelSettings
 from polyplane.estimator.kernel_training import KernelModel, KernelTraining
 from polyplane.estimator.parameters import with_parameters
-from polyplane.estimator.validation import read_matrix
+from polyplane.estimator.turns import reads, reads_alone
+from polyplane.estimator.validation import check_scores, read_matrix
 from polyplane.model.kernel_record import KernelRecord
 
 __all__ = ["KernelPredictor", "one_sided"]
@@ -57,25 +58,30 @@ class KernelPredictor(KernelSettings, Trained, ClassifierMixin, BaseEstimator): 
         order = in_place(count_rows(rows))
         return record.class_scores(rows, order, effective_n_jobs(self.n_jobs))
 
+    @reads
     def predict(self, X: Any) -> Array:
         """Label of the class that scores highest on each row."""
         winners = self._class_scores(X).argmax(axis=1)
         labels: Array = self._training.classes[winners]
         return labels
 
+    @reads
     def decision_function(self, X: Any) -> Array:
         """Score of each class, or with two classes the second one's lead over the first."""
         scores = self._class_scores(X)
+        check_scores(self, scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     # ---- fitted attributes ---------------------------------------------------------------
 
     @property
+    @reads
     def support_(self) -> Array:
         """Numbers of the rows that are support vectors: rows of X, or of the stream so far."""
         return self._record().support.numbers
 
     @property
+    @reads
     def support_vectors_(self) -> Any:
         """The support vectors, as X was handed in: an array, or a CSR matrix."""
         record = self._record()
@@ -83,12 +89,14 @@ class KernelPredictor(KernelSettings, Trained, ClassifierMixin, BaseEstimator): 
         return matrix.toarray() if self._training.is_dense else matrix
 
     @property
+    @reads
     def n_support_(self) -> Array:
         """How many support vectors each of `classes_` has."""
         ranks = self._training.ranks[self._record().support.labels]
         return np.bincount(ranks, minlength=self._training.classes.size)
 
     @property
+    @reads
     def problems_(self) -> list[tuple[Any, Any]]:
         """The labels of both sides of each problem, None being the rest; f > 0 is the second."""
         training, order = self._training, self._problem_order()
@@ -106,16 +114,19 @@ class KernelPredictor(KernelSettings, Trained, ClassifierMixin, BaseEstimator): 
         return np.argsort([decomposition.ranks[problem.classes[1]] for problem in problems])
 
     @property
+    @reads
     def dual_coef_(self) -> Array:
         """Problems by support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
         return self._record().dual_coefs()[self._problem_order()]
 
     @property
+    @reads
     def intercept_(self) -> Array:
         """The constant of each problem."""
         return self._record().intercepts[self._problem_order()]
 
     @property
+    @reads_alone
     def n_steps_(self) -> int:
         """Rows visited since training began, by all problems together."""
         check_is_fitted(self)

@@ -34,7 +34,7 @@ class KernelSettings(CommonSettings):
     )
     gamma: float | str = parameter(
         default="scale",
-        allowed=either(positive(), one_of("scale", "auto")),
+        allowed=either(positive(1e-30, 1e30), one_of("scale", "auto")),
         meaning=(
             "Of the kernel. 'scale' is 1 / (columns * variance of X), in a stream of its first "
             "chunk; 'auto' is 1 / columns."

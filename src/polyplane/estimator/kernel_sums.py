@@ -49,7 +49,7 @@ class SumKernelClassifier(KernelClassifier):
         return empty_set(N_COEFS, 0)
 
     def _rule(self) -> SumRule:
-        return SumRule(0.0, self.budget or 0, self.average, self._offset())
+        return SumRule(0.0, int(self.budget or 0), bool(self.average), self._offset())
 
     def _weight_of_all(self, n_steps: int) -> float:
         """The weights of all steps together, in the unit of the timed sums."""

@@ -35,6 +35,10 @@ class Machine(Settings):
         """How many planes a class may grow by itself."""
         raise NotImplementedError
 
+    def _least_planes(self, n_codes: int) -> int:
+        """How many planes a model of so many classes has at least."""
+        return n_codes
+
     def _alpha_of(self, model: Model) -> float:
         """The regularisation of a model."""
         return float(self._setting("alpha"))
@@ -42,6 +46,13 @@ class Machine(Settings):
     def _setting(self, name: str) -> Any:
         """A parameter, or what was found for it where it is 'auto'."""
         raise NotImplementedError
+
+    def _rule_like(self, model: Model) -> Any:
+        """A rule as the model's would be, or None where steps follow none that is kept."""
+        return None
+
+    def _check_state(self) -> None:
+        """Refuse a fitted machine whose own attributes are none of its kind."""
 
     def _begin(self, model: Model, n_steps: int) -> None:
         """Told before the first pass of a fit how many steps it will be."""

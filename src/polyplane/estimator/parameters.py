@@ -24,6 +24,7 @@ __all__ = [
     "parameter",
     "positive",
     "register",
+    "whole",
     "with_parameters",
 ]
 
@@ -48,15 +49,25 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def positive() -> Range:
-    """A number above zero."""
-    return Range(lambda v: _is_number(v) and 0 < v < float("inf"), "a number above 0")
+def positive(low: float = 1e-15, high: float = 1e15) -> Range:
+    """A number above zero with which products stay within float32, which ends at 3e38.
+
+    Planes are sums of rows over alpha, and scores are rows times planes: with values of X up to
+    1e10, the largest that are accepted, 1e20 / alpha leaves room for rows of a thousand columns.
+    """
+    return closed(low, high)
 
 
 def at_least(low: int, whole: bool = True) -> Range:
     """A whole (or any) number from `low` on."""
     is_kind, kind = (is_whole, "a whole number") if whole else (_is_number, "a number")
     return Range(lambda v: is_kind(v) and low <= v < float("inf"), f"{kind} of at least {low}")
+
+
+def whole(low: int, high: int) -> Range:
+    """A whole number from `low` to `high`."""
+    words = f"a whole number from {low} to {high}"
+    return Range(lambda v: is_whole(v) and low <= v <= high, words)
 
 
 def between(low: float, high: float) -> Range:
@@ -66,7 +77,8 @@ def between(low: float, high: float) -> Range:
 
 def closed(low: float, high: float) -> Range:
     """A number from `low` to `high`."""
-    return Range(lambda v: _is_number(v) and low <= v <= high, f"a number from {low} to {high}")
+    words = f"a number from {low:g} to {high:g}".replace("e+", "e")
+    return Range(lambda v: _is_number(v) and low <= v <= high, words)
 
 
 def one_of(*values: Any) -> Range:

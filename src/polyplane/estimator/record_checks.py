@@ -77,7 +77,6 @@ def _check_lanes(planes: Planes) -> None:
     n_planes = planes.counts[CREATED] - planes.counts[PRUNED]
     need(is_live.sum() == n_planes, "planes are counted wrongly")
     need((planes.room_left > 0).sum() == planes.counts[GROWING], "classes are counted wrongly")
-    need((planes.squared_norms >= 0).all(), "a squared norm is negative")
 
 
 def _check_problem(problem: Problem) -> None:
@@ -90,6 +89,7 @@ def _check_model(model: Model) -> None:
     need_count(model.estimator, model.n_features, model.n_steps, model.mistakes_noted, model.seed)
     numbers = (model.alpha, model.constant, model.start_length, model.margin, model.wide_margin)
     need_numbers(*numbers)
+    need(min(model.start_length, model.margin, model.wide_margin) > 0, "a length is none")
     need(isinstance(model.planes, Planes) and isinstance(model.problem, Problem), "a model is none")
     need(len(model.planes.sums) > model.n_features, "planes have fewer features than their model")
     need(isinstance(model.generator, np.random.Generator), "a model has no generator")
@@ -97,9 +97,13 @@ def _check_model(model: Model) -> None:
         need(isinstance(model.tally, Tally), "a tally is none")
         need(model.tally.of_plane.size == model.planes.owner.size, "a tally is of other planes")
     need(isinstance(model.history, list), "a history is none")
+    last = 0
     for note in model.history:
         need(isinstance(note, tuple) and len(note) == 5, "a point of the history is none")
-        need_numbers(*note)
+        need_count(*note[:4])
+        need_numbers(note[4])
+        need(last < note[0] <= model.n_steps, "the history does not rise")
+        last = note[0]
 
 
 def _check_tally(tally: Tally) -> None:
@@ -259,8 +263,9 @@ def _check_kernel_model(model: KernelModel) -> None:
 def _check_rule(rule: Any) -> None:
     """Rules, kernels' formulas and courses: numbers, of which some may be endless."""
     for value in rule if isinstance(rule, tuple) else dataclasses.astuple(rule):
-        is_number = isinstance(value, bool | int | float | np.generic)
-        need(is_number and not np.isnan(value), f"a number of a rule is {value!r}")
+        is_number = isinstance(value, bool | int | float | np.float32)
+        is_small = is_number and (not isinstance(value, int) or abs(value) < LARGEST_COUNT)
+        need(is_small and not np.isnan(value), f"a number of a rule is {value!r}"[:80])
 
 
 CHECKS: dict[type, Callable[[Any], None]] = {

@@ -22,8 +22,9 @@ from polyplane.estimator.packing import Packer, Unpacker
 from polyplane.estimator.parameters import REGISTRY, check_parameters
 from polyplane.estimator.predictor import Predictor
 from polyplane.estimator.record_checks import check_record
-from polyplane.estimator.soundness import check_estimator_state
+from polyplane.estimator.soundness import check_estimator_state, check_sizes
 from polyplane.estimator.training import Training
+from polyplane.estimator.turns import writing
 from polyplane.model.file import ModelError, is_model_file, read_file, write_file
 
 __all__ = ["ModelError", "SavedModel", "is_model_file", "load", "read_model", "save", "write_model"]
@@ -74,10 +75,16 @@ def _saved(model: Any) -> SavedModel:
 
 
 def write_model(saved: SavedModel, path: Any) -> None:
-    """Write a model file, whole or not at all."""
-    estimator, packer = saved.estimator, Packer()
+    """Write a model file, whole or not at all; a model that is being trained is waited for."""
+    estimator = saved.estimator
     if not isinstance(estimator, Predictor | KernelClassifier):
         raise ModelError(f"{estimator!r} is no polyplane classifier, which a model file holds")
+    with writing(estimator):
+        _write_model(saved, path)
+
+
+def _write_model(saved: SavedModel, path: Any) -> None:
+    estimator, packer = saved.estimator, Packer()
     if not hasattr(estimator, "_training"):
         raise ModelError(f"{type(estimator).__name__} is not fitted: there is nothing to save")
     values = {
@@ -120,11 +127,16 @@ def _put_together(values: dict[str, Any], unpacker: Unpacker) -> SavedModel:
     unpacker.allow_rules_of(machine)
     estimator = _estimator(machine, packed, unpacker)
     check_parameters(estimator)
+    check_sizes(estimator)
     kind = KernelTraining if issubclass(machine, KernelClassifier) else Training
     need(isinstance(estimator._training, kind), "a training is of another machine")
     check_estimator_state(estimator)
-    scaler = values["scaler"] and _scaler(values["scaler"], unpacker, estimator.n_features_in_)
-    layout = values["layout"] and Layout.from_dict(values["layout"], is_frozen=True)
+    scaler = layout = None
+    if values["scaler"] is not None:
+        scaler = _scaler(values["scaler"], unpacker, estimator.n_features_in_)
+    if values["layout"] is not None:
+        layout = Layout.from_dict(values["layout"], is_frozen=True)
+    need(isinstance(values["version"], str), "it does not say which version wrote it")
     training = unpacker.unpack(values["training"])
     need(isinstance(training, dict), "there is no record of how it was trained")
     return SavedModel(estimator, scaler, layout, training, str(values["version"]))
@@ -151,6 +163,7 @@ def _estimator(kind: Any, packed: dict[str, Any], unpacker: Unpacker) -> Any:
 
 
 def _scaler(packed: dict[str, Any], unpacker: Unpacker, n_columns: int) -> Any:
+    need(isinstance(packed, dict) and isinstance(packed["class"], str), "a scaler is none")
     need(packed["class"] in SCALERS, f"there is no scaler {packed['class']!r}")
     made = _estimator(SCALERS[packed["class"]], packed, unpacker)
     need_count(made.n_features_in_)
@@ -159,4 +172,6 @@ def _scaler(packed: dict[str, Any], unpacker: Unpacker, n_columns: int) -> Any:
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             need_array(value, value.dtype, n_columns)
             need_finite(value)
+    scaled = made.transform(np.zeros((1, n_columns)))  # it has all that it needs
+    need(np.isfinite(scaled).all(), "a scaler does not scale")
     return made

@@ -18,6 +18,7 @@ from polyplane.data.chunks import Chunk
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.progress import StreamReport, stream_progress
 from polyplane.estimator.resuming import check_can_resume, interrupts_wait
+from polyplane.estimator.turns import writing
 
 __all__ = ["RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream"]
 
@@ -64,7 +65,14 @@ def fit_stream(
     Ctrl-C is raised once the chunk at work has been learned, and leaves a model that can be used,
     trained further and resumed; a second Ctrl-C is raised at once.
     """
-    model: Any = estimator
+    with writing(estimator):
+        _fit_stream(estimator, stream, classes, report, resumes)
+    return estimator
+
+
+def _fit_stream(
+    model: Any, stream: RowStream, classes: Any, report: StreamReport | None, resumes: bool
+) -> None:
     check_parameters(model)
     _check_streamable(model, stream)
     if resumes:
@@ -90,7 +98,6 @@ def fit_stream(
         if hasattr(model, "finish") and model._finishes():
             model.finish()
         forget_stream(model)
-    return estimator
 
 
 def forget_stream(model: Any) -> None:

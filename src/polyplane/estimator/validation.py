@@ -17,6 +17,7 @@ from polyplane.engine.rows import Rows, csr_rows, dense_rows
 __all__ = [
     "TrainingData",
     "all_or_nothing",
+    "check_scores",
     "check_weights_are_known",
     "codes_of",
     "read_matrix",
@@ -86,6 +87,16 @@ def read_training(
     return TrainingData(rows, codes, row_weights(y, sample_weight, estimator.class_weight)), labels
 
 
+def check_scores(estimator: Any, scores: Array) -> None:
+    """Scores are numbers; minus infinity is that of a class without planes, which cannot win."""
+    if np.isnan(scores).any() or np.isposinf(scores).any():
+        raise ValueError(
+            f"{type(estimator).__name__}: scores of these rows overflow float32: scale the columns "
+            "before training, for example with sklearn.preprocessing.StandardScaler, or regularise "
+            "more."
+        )
+
+
 def check_weights_are_known(estimator: Any) -> None:
     """In a stream nobody knows how many rows a class will have."""
     if estimator.class_weight == "balanced":
@@ -153,6 +164,7 @@ def _checked_rows(X: Any, constant: float) -> Rows:
     if isinstance(X, np.ndarray):
         _check_magnitude(X)
         return dense_rows(X, constant)
+    X = _with_plain_parts(X)
     _check_magnitude(X.data)
     if not starts_are_sound(X.indptr, min(X.data.size, X.indices.size)):
         raise ValueError("X is a broken CSR matrix: its indptr does not rise from 0 to its end.")
@@ -166,6 +178,32 @@ def _checked_rows(X: Any, constant: float) -> Rows:
         X = X.copy()
         X.sum_duplicates()
     return csr_rows(X, constant)
+
+
+def _with_plain_parts(X: Any) -> Any:
+    """The same matrix in arrays as compiled loops read them, copied only where they are not so."""
+    for name in ("data", "indices", "indptr"):
+        part = getattr(X, name)
+        if part.ndim != 1:
+            raise ValueError(f"X is a broken CSR matrix: its {name} has {part.ndim} dimensions.")
+        if name != "data" and part.dtype.kind not in "iu":
+            raise ValueError(
+                f"X is a broken CSR matrix: its {name} holds {part.dtype.name}, not whole numbers."
+            )
+    values, columns, starts = np.ascontiguousarray(X.data), _native(X.indices), _native(X.indptr)
+    if columns.dtype != starts.dtype:  # loops would be compiled for each mixture
+        columns, starts = columns.astype(np.int64), starts.astype(np.int64)
+    if values is X.data and columns is X.indices and starts is X.indptr:
+        return X
+    plain = type(X)(X.shape, dtype=values.dtype)
+    plain.data, plain.indices, plain.indptr = values, columns, starts
+    return plain
+
+
+def _native(whole: Array) -> Array:
+    """Whole numbers as int32 or int64 of this machine, side by side."""
+    plain = whole if whole.dtype in INDEX_DTYPES else whole.astype(np.int64)
+    return np.ascontiguousarray(plain)
 
 
 def _check_magnitude(values: Array) -> None:

@@ -65,7 +65,7 @@ class AMMClassifier(AdaptiveClassifier):
     )
 
     def _rule(self, model: Model) -> HingeRule:
-        return HingeRule(model.alpha, self.grow_rivals)
+        return HingeRule(model.alpha, bool(self.grow_rivals))
 
     def _act(self, model: Model) -> None:
         prune(model.planes, self.prune_budget)

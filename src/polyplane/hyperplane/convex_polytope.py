@@ -93,6 +93,9 @@ class CPMClassifier(HyperplaneClassifier):
     def _room_per_class(self) -> int:
         return 0
 
+    def _least_planes(self, n_codes: int) -> int:
+        return self.n_planes * len(SPEAKS_FOR[self.sides])
+
     def _empty_score(self) -> float:
         return 0.0  # the class inside the only polytope
 

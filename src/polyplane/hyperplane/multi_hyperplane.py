@@ -52,6 +52,9 @@ class MMClassifier(HingeClassifier):
     def _room_per_class(self) -> int:
         return 0
 
+    def _least_planes(self, n_codes: int) -> int:
+        return self.n_planes * n_codes
+
     def _check_streamable(self) -> None:
         super()._check_streamable()
         if self.init != "random" and not hasattr(self, "_training"):

@@ -26,6 +26,7 @@ from polyplane.estimator.hinge import LinearClassifier
 from polyplane.estimator.parameters import (
     Range,
     at_least,
+    check_parameters,
     either,
     is_whole,
     one_of,
@@ -51,7 +52,7 @@ class Poly2Classifier(LinearClassifier):
 
     gamma: float = parameter(
         default=1.0,
-        allowed=positive(),
+        allowed=positive(1e-30, 1e30),
         meaning="Factor of x z in the kernel: larger gives products more weight.",
     )
     coef0: float = parameter(
@@ -87,6 +88,10 @@ class Poly2Classifier(LinearClassifier):
             "_first_map", (self.gamma, self.coef0, self.n_hash)
         )
         return made
+
+    def _check_state(self) -> None:
+        gamma, coef0, n_hash = self._map()
+        check_parameters(Poly2Classifier(gamma=gamma, coef0=coef0, n_hash=n_hash))
 
     def _mapped_rows(self, rows: Rows) -> Rows:
         gamma, coef0, n_hash = self._map()

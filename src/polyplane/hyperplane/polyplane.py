@@ -17,8 +17,8 @@ Settings    what is 'auto' is found by successive halving on held-out rows
             (`estimator/trials.py`), whose scores also give the factor that calibrates
             probabilities. One candidate has a single plane per class: multinomial logistic
             regression.
-Streams     the first rows are kept until there are enough to start from; a class met later starts
-            around its first row.
+Streams     the first rows are kept until there are enough to start from; until then planes start
+            anew whenever there are twice as many. A class met later starts around its first row.
 """
 
 import math
@@ -56,6 +56,7 @@ from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.prototypes import first_of_each, margin_of, prototypes_of
 from polyplane.estimator.training import Model, Training
 from polyplane.estimator.trials import Trials
+from polyplane.estimator.turns import reads
 from polyplane.estimator.validation import TrainingData, weighty
 from polyplane.model.columns import column_map
 from polyplane.model.record import FinishedPlanes
@@ -188,6 +189,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
     def _room_per_class(self) -> int:
         return 0
 
+    def _least_planes(self, n_codes: int) -> int:
+        return int(self._setting("n_planes")) * n_codes
+
     def _keeps_average(self, training: Training) -> bool:
         return bool(self.average) and training.buffer is not None
 
@@ -218,6 +222,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
             enough=math.inf if is_linear else ENOUGH,
             floor=FLOOR,
         )
+
+    def _rule_like(self, model: Model) -> SoftmaxRule:
+        return SoftmaxRule(0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
 
     def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
         n_steps: int = softmax_epoch(
@@ -334,10 +341,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     # ---- probabilities ---------------------------------------------------------------------
 
+    @reads
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class."""
         return self._record().probabilities(*self._read(X))
 
+    @reads
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class."""
         return self._record().log_probabilities(*self._read(X))
@@ -354,27 +363,32 @@ class PolyplaneClassifier(HyperplaneClassifier):
     ) -> tuple[TrainingData, Array]:
         if not self._training.models:
             self._training.buffer = FirstRows(FIRST_ROWS)
-        if self._training.buffer is not None and not self._training.buffer.is_full:
-            members = self._start_anew(data, labels, members)
+        buffer = self._training.buffer
+        if buffer is not None and not buffer.is_full:
+            n_before, buffer = buffer.n_rows, buffer.copied()  # of bad input nothing must be left
+            buffer.take(data, members)
+            n_first = buffer.last_start()
+            if n_first > n_before:
+                self._training = self._started_anew(buffer.data(n_first), labels)
+                members = members[n_first - n_before :]
+            if buffer.is_full:
+                buffer.forget()
         self._training.starts = False
         view = self._training_view(self._training, data)
         self._meet(self._training, labels, view)
+        self._training.buffer = buffer
         return view, members
 
-    def _start_anew(self, data: TrainingData, labels: Array, members: Array) -> Array:
-        """Start from the first rows known by now; return the rows of the chunk that are left."""
+    def _started_anew(self, data: TrainingData, labels: Array) -> Training:
+        """A training that has visited these rows, from which it starts."""
         training = self._new_training(self._training.seed)
-        training.buffer = self._training.buffer.copied()  # of bad input nothing must be left
-        members = training.buffer.take(data, members)
-        view = self._training_view(training, training.buffer.data())
+        training.buffer = self._training.buffer
+        view = self._training_view(training, data)
         self._meet(training, labels, view)
         for model in training.models:
             order = rows_of(in_place(view.labels.size), model.targets(view))
             self._follow(model, view, order, silence)
-        if training.buffer.is_full:
-            training.buffer.forget()
-        self._training = training
-        return members
+        return training
 
     def _follow(self, model: Model, data: TrainingData, order: Array, report: Report) -> None:
         """Visit rows; a class without planes starts at its first row."""

@@ -28,7 +28,7 @@ import numpy as np
 from polyplane.engine.hinge import SparseRule
 from polyplane.engine.planes import drop_dormant
 from polyplane.estimator.adaptive import AdaptiveClassifier
-from polyplane.estimator.parameters import at_least, parameter, register
+from polyplane.estimator.parameters import closed, parameter, register
 from polyplane.estimator.training import Model
 from polyplane.model.record import FinishedPlanes
 
@@ -41,12 +41,12 @@ class SAMMClassifier(AdaptiveClassifier):
 
     mu: float = parameter(
         default=1e-4,
-        allowed=at_least(0, whole=False),
+        allowed=closed(0, 1e15),
         meaning="Penalty on the length of each plane: the net updates a step that keep it alive.",
     )
     l1: float = parameter(
         default=0.0,
-        allowed=at_least(0, whole=False),
+        allowed=closed(0, 1e15),
         meaning="Penalty on the absolute value of each component of a plane.",
     )
 

@@ -13,7 +13,8 @@ Departures  (1) "a few points" are the first `n_init` rows of each class, averag
             (2) `n_removal` support vectors instead of one are offered for removal;
             (3) with a `budget`, the smallest coefficient gives way to a vector above it;
             (4) a row that already is a support vector is passed by, removal included;
-            (5) when `fit` ends, all support vectors are offered for removal `n_sweeps` times.
+            (5) when `fit` ends, all support vectors are offered for removal `n_sweeps` times;
+            n_sweeps="paper" leaves that out.
 Scores      2 f(x) / |X_P - X_N|^2 with f of Eq. 3: +1 and -1 at the margins, as an SVM's are.
 Paper       Bordes, Bottou (ECML 2005), doi:10.1007/11564096_48
 """
@@ -57,7 +58,15 @@ from polyplane.estimator.kernel_training import (
     bring_lines,
     no_visit,
 )
-from polyplane.estimator.parameters import at_least, either, one_of, parameter, positive, register
+from polyplane.estimator.parameters import (
+    at_least,
+    either,
+    one_of,
+    parameter,
+    positive,
+    register,
+    whole,
+)
 
 __all__ = ["HullerClassifier", "huller_walk"]
 
@@ -253,18 +262,18 @@ class HullerClassifier(CachedKernelClassifier):
     max_iter: int = parameter(default=2, allowed=at_least(1), meaning="Passes over the rows.")
     n_removal: int = parameter(
         default=1,
-        allowed=at_least(0),
+        allowed=whole(0, 1_000),
         meaning=(
             "Random support vectors offered for removal after each row. The paper has one; four "
             "cost little and leave fewer vectors."
         ),
     )
-    n_sweeps: int = parameter(
-        default=0,
-        allowed=at_least(0),
+    n_sweeps: int | str = parameter(
+        default=10,
+        allowed=either(at_least(0), one_of("paper")),
         meaning=(
-            "Sweeps over the support vectors, each offered for removal, when `fit` ends. The paper "
-            "has none; ten cost next to nothing, since they need no new kernel values."
+            "Sweeps over the support vectors, each offered for removal, when `fit` ends. They cost "
+            "next to nothing, since they need no new kernel values. 'paper' is its rule: none."
         ),
     )
     n_init: int = parameter(
@@ -288,7 +297,7 @@ class HullerClassifier(CachedKernelClassifier):
     def _rule(self) -> HullerRule:
         slack = 0.0 if self.C is None else 1.0 / self.C
         n_init = min(self.n_init, self.budget // 2) if self.budget else self.n_init
-        return HullerRule(n_init, self.n_removal, self.budget or 0, slack)
+        return HullerRule(int(n_init), int(self.n_removal), int(self.budget or 0), float(slack))
 
     def _coins(self, model: KernelModel, n_rows: int) -> Array:
         return model.generator.random((n_rows, self.n_removal))
@@ -307,7 +316,7 @@ class HullerClassifier(CachedKernelClassifier):
     def _finish(self, training: KernelTraining, model: KernelModel) -> None:
         """Departure 5."""
         visit = no_visit(training)
-        for _ in range(self.n_sweeps):
+        for _ in range(0 if self.n_sweeps == "paper" else int(self.n_sweeps)):
             slots, done = active_slots(model.held).copy(), 0
             model.generator.shuffle(slots)
             while done < slots.size:

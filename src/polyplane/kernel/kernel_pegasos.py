@@ -92,7 +92,7 @@ class KernelPegasosClassifier(SumKernelClassifier):
         return int(self.pack)
 
     def _rule(self) -> SumRule:
-        return super()._rule()._replace(alpha=self.alpha)
+        return super()._rule()._replace(alpha=float(self.alpha))
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int

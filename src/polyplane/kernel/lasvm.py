@@ -54,7 +54,7 @@ from polyplane.estimator.kernel_training import (
     bring_lines,
     no_visit,
 )
-from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
+from polyplane.estimator.parameters import is_flag, parameter, positive, register, whole
 
 __all__ = ["LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
 
@@ -267,16 +267,21 @@ def lasvm_walk(visit: Any, order: Any, held: Any, rule: Any, first: Any) -> Any:
 
 @jit
 def lasvm_finish(held: Any, tol: Any, n_steps: Any) -> Any:
-    """REPROCESS until no pair violates; return whether that is so.
+    """REPROCESS until no pair violates, or none can be moved; return whether that is so.
 
-    It may also end after `n_steps`, or where a line of the cache is wanted.
+    It may also end after `n_steps`, or where a line of the cache is wanted. A step that rounding
+    swallows would be made again for ever.
     """
     vectors = spans_of_set(held)
     for _ in range(n_steps):
         if not violates(vectors, tol):
             return True
+        i, j = extreme(vectors, TOP), extreme(vectors, BOTTOM)
+        before = at(vectors.coef, i), at(vectors.coef, j)
         if not reprocess(vectors, tol, 0):
             return False
+        if at(vectors.coef, i) == before[0] and at(vectors.coef, j) == before[1]:
+            return True
     return not violates(vectors, tol)
 
 
@@ -300,7 +305,7 @@ class LaSVMClassifier(CachedKernelClassifier):
     )
     n_reprocess: int = parameter(
         default=1,
-        allowed=at_least(0),
+        allowed=whole(0, 1_000),
         meaning="REPROCESS steps after each row.",
     )
     finishes: bool = parameter(
@@ -324,8 +329,13 @@ class LaSVMClassifier(CachedKernelClassifier):
         held.totals[[TOP, BOTTOM]] = NOT_THERE
         return held
 
+    def _totals_of_slots(self) -> tuple[int, ...]:
+        return TOP, BOTTOM
+
     def _rule(self) -> LaSVMRule:
-        return LaSVMRule(self.C, self.tol, self.n_reprocess, self.budget or 0)
+        return LaSVMRule(
+            float(self.C), float(self.tol), int(self.n_reprocess), int(self.budget or 0)
+        )
 
     def _walk(
         self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int

@@ -11,6 +11,7 @@ With two classes all three are the same model. Classes count in the order in whi
 them, and problems in an order in which later classes only append.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -66,17 +67,25 @@ class Decomposition(NamedTuple):
 
     def problems(self) -> list[Problem]:
         """One for each model; those of fewer classes come first."""
+        return [self.problem_at(place) for place in range(self.n_problems())]
+
+    def n_problems(self) -> int:
+        """How many there are."""
         n = max(2, self.n_classes)
+        return {"joint": 1, "ovo": n * (n - 1) // 2, "ovr": n if n > 2 else 1}[self.kind]
+
+    def problem_at(self, place: int) -> Problem:
+        """One of them, without making a list of all: pairs are many."""
         if self.kind == "joint":
-            return [Problem()]
+            return Problem()
         if self.kind == "ovo":
-            return [Problem((a, b)) for b in range(1, n) for a in range(b)]
-        one_against_rest = [Problem((REST, label)) for label in (1, 0, *range(2, n))]
-        return one_against_rest if n > 2 else one_against_rest[:1]
+            b = (1 + math.isqrt(1 + 8 * place)) // 2  # b (b - 1) / 2 pairs come before (0, b)
+            return Problem((place - b * (b - 1) // 2, b))
+        return Problem((REST, 1 - place if place < 2 else place))
 
     def n_groups(self) -> int:
         """Groups of planes that speak with one voice: a problem has one for each of its codes."""
-        return self.n_classes if self.is_joint else 2 * len(self.problems())
+        return self.n_classes if self.is_joint else 2 * self.n_problems()
 
     def group_of(self, place: int, code: Array) -> Array:
         """Group of the planes of a code in the problem at `place`."""
@@ -87,7 +96,7 @@ class Decomposition(NamedTuple):
         """Rank of the class of a code's planes, and -1 where they speak against it, else 1."""
         if self.is_joint:
             return self.ranks[code], np.ones_like(code)
-        classes = np.array(self.problems()[place].classes)
+        classes = np.array(self.problem_at(place).classes)
         is_rest = classes == REST
         of_code = self.ranks[np.where(is_rest, classes.max(), classes)]
         return of_code[code], np.where(is_rest, -1, 1)[code]
@@ -135,12 +144,19 @@ class Decomposition(NamedTuple):
     def _added_up(self, for_second: Array, for_first: Array) -> Array:
         """What problems, by rows, give to the classes of their sides, made scores of classes.
 
-        Problem by problem: a matrix product would round a row differently in other company.
+        In the order of the problems: a matrix product, or a sum in another order, would round a
+        row differently in other company. Pairs (0, b), (1, b), ... stand side by side, and only
+        with them does class b come in, so that one running sum serves them.
         """
         scores: Array = np.zeros((self.n_classes, for_second.shape[1]), for_second.dtype)
-        for problem, gain, other in zip(self.problems(), for_second, for_first, strict=True):
-            first, second = problem.classes
-            scores[self.ranks[second]] += gain
-            if first != REST:
-                scores[self.ranks[first]] += other
+        if self.kind == "ovr":
+            seconds = [problem.classes[1] for problem in self.problems()]
+            scores[self.ranks[seconds]] += for_second
+            return scores.T.astype(np.float32, copy=False)
+        first = 0
+        for b in range(1, self.n_classes):
+            pairs = slice(first, first + b)
+            scores[self.ranks[b]] += np.cumsum(for_second[pairs], axis=0)[-1]
+            scores[self.ranks[:b]] += for_first[pairs]
+            first += b
         return scores.T.astype(np.float32, copy=False)

@@ -1,0 +1,155 @@
+"""One estimator in several threads: writers take turns, readers see the state before or after.
+
+Training changes planes and support vectors in place. Whoever trains holds the estimator's lock;
+whoever only looks takes a view of it, made while nobody trains: the finished classifier, which is
+never changed, with what belongs to it. While training is at work, readers go on with the view from
+before if there is one, and else wait for its end.
+Locks are kept beside estimators, not in them: copies, pickles and model files know nothing of them.
+A copy or a pickle is made of a model at rest.
+"""
+
+import contextlib
+import functools
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+__all__ = ["reads", "reads_alone", "view_of", "writes", "writing"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+LONGEST_COURTESY = 0.1  # seconds for which a writer lets readers go first that wait already
+
+
+class Turns:
+    """Whose turn it is."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.writer: int | None = None  # the thread that trains
+        self.before: Any = None  # the view for readers while it does
+        self._n_waiting = 0
+        self._of_waiting = threading.Lock()
+        self.nobody_waits = threading.Event()
+        self.nobody_waits.set()
+
+    @contextlib.contextmanager
+    def waited_for(self) -> Iterator[None]:
+        """The lock, for a reader that has to wait for it."""
+        self._count_waiting(1)
+        try:
+            with self.lock:
+                yield
+        finally:
+            self._count_waiting(-1)
+
+    def _count_waiting(self, change: int) -> None:
+        with self._of_waiting:
+            self._n_waiting += change
+            if self._n_waiting:
+                self.nobody_waits.clear()
+            else:
+                self.nobody_waits.set()
+
+
+_TURNS: Any = weakref.WeakKeyDictionary()
+_OF_TURNS = threading.Lock()
+
+
+def _forget_threads() -> None:
+    """A process that was forked has none of the threads that hold locks."""
+    global _OF_TURNS
+    _OF_TURNS = threading.Lock()
+    _TURNS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
+
+
+def _turns_of(estimator: Any) -> Turns:
+    with _OF_TURNS:
+        turns: Turns | None = _TURNS.get(estimator)
+        if turns is None:
+            turns = _TURNS[estimator] = Turns()
+        return turns
+
+
+def view_of(estimator: Any) -> Any:
+    """The fitted estimator as it was before or is after what other threads do to it."""
+    turns = _turns_of(estimator)
+    if turns.writer == threading.get_ident():
+        return estimator
+    if turns.lock.acquire(blocking=False):
+        try:
+            return _view(estimator)
+        finally:
+            turns.lock.release()
+    before = turns.before
+    if before is not None:
+        return before
+    with turns.waited_for():
+        return _view(estimator)
+
+
+def _view(estimator: Any) -> Any:
+    estimator._record()  # derived once; what follows copies no array
+    view = _twin(estimator)
+    view._training = _twin(estimator._training)
+    return view
+
+
+def _twin(thing: Any) -> Any:
+    made = object.__new__(type(thing))
+    vars(made).update(vars(thing))
+    return made
+
+
+@contextlib.contextmanager
+def writing(estimator: Any) -> Iterator[None]:
+    """The estimator's lock, for whoever changes it."""
+    turns, thread = _turns_of(estimator), threading.get_ident()
+    if turns.writer == thread:
+        yield
+        return
+    turns.nobody_waits.wait(LONGEST_COURTESY)
+    with turns.lock:
+        has_view = "_record" in vars(vars(estimator).get("_training", turns))
+        turns.before, turns.writer = _view(estimator) if has_view else None, thread
+        try:
+            yield
+        finally:
+            turns.before = turns.writer = None
+
+
+def writes(method: Method) -> Method:
+    """A method that trains: it waits for others that do."""
+
+    @functools.wraps(method)
+    def alone(self: Any, *arguments: Any, **named: Any) -> Any:
+        with writing(self):
+            return method(self, *arguments, **named)
+
+    return alone  # type: ignore[return-value]
+
+
+def reads(method: Method) -> Method:
+    """A method that looks at the finished classifier."""
+
+    @functools.wraps(method)
+    def of_view(self: Any, *arguments: Any, **named: Any) -> Any:
+        return method(view_of(self), *arguments, **named)
+
+    return of_view  # type: ignore[return-value]
+
+
+def reads_alone(method: Method) -> Method:
+    """A method that looks at models in training: it waits until nobody trains."""
+
+    @functools.wraps(method)
+    def at_rest(self: Any, *arguments: Any, **named: Any) -> Any:
+        with _turns_of(self).lock:
+            return method(self, *arguments, **named)
+
+    return at_rest  # type: ignore[return-value]
