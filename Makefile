@@ -75,7 +75,7 @@ fuzz: env  ## read random files for a minute, or SECONDS=n, and compare with the
 fuzz-coverage: env  ## let atheris look for input that breaks the reader of LIBSVM text (Linux)
 	@echo 'Installing atheris and fuzzing for $(SECONDS) seconds.'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt atheris
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.fuzz_libsvm_text $(SECONDS)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.libsvm.fuzz_coverage $(SECONDS)
 
 hook: env  ## install a git pre-commit hook that runs make lint
 	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \

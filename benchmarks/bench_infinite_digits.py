@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.race import publish, race, table
 from polyplane import AMMClassifier
-from polyplane.data.infinite_digits import Deformation, infinite_digits
+from polyplane.data.sets.infinite_digits import Deformation, infinite_digits
 from tests.real_data import mnist_bytes
 
 ROUNDS, N_ROWS = 15, 60_000

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.race import publish, table
 from benchmarks.tuning import error
 from polyplane import AMMClassifier
-from polyplane.data.infinite_digits import infinite_digits
+from polyplane.data.sets.infinite_digits import infinite_digits
 from tests.real_data import mnist_bytes
 
 ROWS = 8_100_000

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from benchmarks.race import publish, race, table
-from polyplane.engine.planes import resized, with_classes, with_planes, zero_planes
-from polyplane.engine.polytope import PolytopeRule, new_tally, polytope_epoch
-from polyplane.engine.rows import csr_rows
+from polyplane.engine.planes.planes import resized, with_classes, with_planes, zero_planes
+from polyplane.engine.planes.polytope import PolytopeRule, new_tally, polytope_epoch
+from polyplane.engine.rows.storage import csr_rows
 from polyplane.engine.targets import Targets
 from tests.real_data import mnist
 

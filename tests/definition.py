@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from polyplane import Poly2Classifier
-from polyplane.engine.rows import dense_rows, matrix_of, packed
+from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.model.decomposition import REST
 from tests.reference.poly2 import poly2_map

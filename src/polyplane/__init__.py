@@ -27,15 +27,15 @@ _HOMES = {
     "Poly2Classifier": "polyplane.hyperplane.poly2",
     "ModelError": "polyplane.model.file",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
-    "import_model": "polyplane.estimator.importing",
-    "load": "polyplane.estimator.saving",
+    "import_model": "polyplane.estimator.files.importing",
+    "load": "polyplane.estimator.files.saving",
     "read": "polyplane.data.reading",
-    "save": "polyplane.estimator.saving",
+    "save": "polyplane.estimator.files.saving",
     "stream": "polyplane.data.reading",
-    "to_c": "polyplane.estimator.export",
-    "to_onnx": "polyplane.estimator.export",
+    "to_c": "polyplane.estimator.files.exporting",
+    "to_onnx": "polyplane.estimator.files.exporting",
 }
-_MODULES = {"datasets": "polyplane.data.datasets"}
+_MODULES = {"datasets": "polyplane.data.sets.datasets"}
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
 

@@ -10,7 +10,7 @@ from polyplane import AMMClassifier, HullerClassifier, stream
 from polyplane.cli.main import main
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
-from polyplane.estimator.saving import SavedModel, write_model
+from polyplane.estimator.files.saving import SavedModel, write_model
 
 N_ROWS = 120
 

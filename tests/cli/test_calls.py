@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import polyplane
-from polyplane.cli import info
 from polyplane.cli.failures import BAD_CALL, BAD_INPUT, DONE, INTERRUPTED
+from polyplane.cli.verbs import info
 
 
 def test_version(call):

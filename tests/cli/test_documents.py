@@ -3,7 +3,7 @@
 import re
 
 from polyplane.cli import failures
-from polyplane.cli.verbs import VERBS, verb_called
+from polyplane.cli.options.verb_list import VERBS, verb_called
 from tests.cli.documented import PAGE, check
 
 

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from polyplane.cli.algorithms import algorithms
-from polyplane.cli.help_text import help_of
-from polyplane.cli.verbs import VERBS, verb_called
+from polyplane.cli.options.algorithms import algorithms
+from polyplane.cli.options.help_text import help_of
+from polyplane.cli.options.verb_list import VERBS, verb_called
 
 
 def test_overview_names_every_verb(call):

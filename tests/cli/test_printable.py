@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from polyplane import AMMClassifier
 from polyplane.cli.failures import tell
-from polyplane.cli.predict import _Terminal
 from polyplane.cli.printable import printable
-from polyplane.estimator.saving import SavedModel, write_model
+from polyplane.cli.verbs.predict import _Terminal
+from polyplane.estimator.files.saving import SavedModel, write_model
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 HOSTILE = ["x\x1b]0;title\x07", "y\x9b31m\u202e", "z\nsecond\rline"]

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from polyplane.cli.failures import INTERRUPTED, NO_READER
-from polyplane.estimator.saving import load
+from polyplane.estimator.files.saving import load
 
 pytestmark = pytest.mark.compiled  # other processes: without the JIT they would show nothing new
 PROGRAM = [sys.executable, "-m", "polyplane"]

@@ -15,7 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from polyplane import HullerClassifier, LaSVMClassifier
-from polyplane.engine.planes import CREATED, MISTAKES, PRUNED
+from polyplane.engine.planes.planes import CREATED, MISTAKES, PRUNED
 from tests.contract.conftest import OTHER_LOOPS, named
 from tests.contract.sameness import (
     OUTPUTS,

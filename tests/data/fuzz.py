@@ -16,7 +16,7 @@ import time
 import traceback
 from pathlib import Path
 
-KINDS = {"libsvm": "tests.data.random_libsvm", "csv": "tests.data.random_csv"}
+KINDS = {"libsvm": "tests.data.libsvm.random_libsvm", "csv": "tests.data.csv.random_csv"}
 BETWEEN_LOOKS = 64  # cases, at the clock
 BETWEEN_LINES = 60.0  # seconds, on the screen
 MOST_FAILURES = 20

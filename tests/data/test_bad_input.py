@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from polyplane.data import parquet
+from polyplane.data.arrow import parquet
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import read, stream
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from polyplane.data import libsvm_text, parquet
+from polyplane.data.arrow import parquet
 from polyplane.data.chunks import BadRows, Chunk, DataError
 from polyplane.data.formats import (
     FORMATS,
@@ -23,8 +23,9 @@ from polyplane.data.formats import (
     read_options,
     settled_by,
 )
+from polyplane.data.libsvm import reader as libsvm_text
 from polyplane.data.reading import read
-from polyplane.data.table import Layout
+from polyplane.data.table.layout import Layout
 
 X = np.array([[1, 0, 2], [0, 3, 0], [4, 0, 5], [6, 7, 0]], np.float32)
 Y = np.array([1, 0, 1, 2])

@@ -7,7 +7,9 @@ time; what went wrong needed two kinds in one file. `python -m tests.data.fuzz` 
 import pytest
 
 from polyplane.engine.jit import jit_is_disabled
-from tests.data import fuzz, random_csv, random_libsvm
+from tests.data import fuzz
+from tests.data.csv import random_csv
+from tests.data.libsvm import random_libsvm
 
 BATCHES = 10
 READERS = {  # files, and files without the JIT

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polyplane.data import libsvm_text
 from polyplane.data.chunk_sizes import joined, mixed
 from polyplane.data.chunks import Chunk, DataError
+from polyplane.data.libsvm import reader as libsvm_text
 from polyplane.data.reading import ahead, read, stream
 from tests.real_data import ROOT, _need, libsvm_set, mnist_bytes
 

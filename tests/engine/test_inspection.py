@@ -16,8 +16,8 @@ from polyplane.engine.inspection import (
     starts_are_sound,
 )
 from polyplane.engine.order import in_place
-from polyplane.engine.rows import csr_rows, dense_rows
-from tests.engine.test_rows import STORAGES, matrices
+from polyplane.engine.rows.storage import csr_rows, dense_rows
+from tests.engine.rows.test_storage import STORAGES, matrices
 
 FLOATS = [np.float32, np.float64]
 

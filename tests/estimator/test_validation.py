@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import PegasosClassifier
-from polyplane.engine.rows import CsrRows, DenseRows
+from polyplane.engine.rows.storage import CsrRows, DenseRows
 from polyplane.estimator import validation
 from polyplane.estimator.validation import (
     codes_of,

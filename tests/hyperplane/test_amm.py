@@ -8,9 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import AMMClassifier
-from polyplane.engine.hinge import HingeRule, hinge_epoch
-from polyplane.engine.planes import CREATED, MISTAKES, PRUNED, prune, with_classes, zero_planes
-from polyplane.engine.rows import dense_rows
+from polyplane.engine.planes.hinge import HingeRule, hinge_epoch
+from polyplane.engine.planes.planes import (
+    CREATED,
+    MISTAKES,
+    PRUNED,
+    prune,
+    with_classes,
+    zero_planes,
+)
+from polyplane.engine.rows.storage import dense_rows
 from polyplane.engine.targets import Targets
 from tests.exact import (
     ALPHAS,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from polyplane import CPMClassifier, PegasosClassifier
-from polyplane.engine.planes import live_lanes
-from polyplane.engine.rows import dense_rows, length_of_row
+from polyplane.engine.planes.planes import live_lanes
+from polyplane.engine.rows.storage import dense_rows, length_of_row
 from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
 from tests.exact import ALPHAS, only_model, random_problem, storages
 from tests.reference import convex_polytope

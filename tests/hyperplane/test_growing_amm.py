@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polyplane import AMMClassifier, GAMMClassifier
 from polyplane.engine.order import coins_at
-from polyplane.engine.planes import CLONED, CREATED, PRUNED
+from polyplane.engine.planes.planes import CLONED, CREATED, PRUNED
 from tests.exact import (
     ALPHAS,
     as_fractions,

@@ -10,9 +10,9 @@ from sklearn.metrics import log_loss
 
 from polyplane import MMClassifier, PolyplaneClassifier
 from polyplane.engine.order import in_place, shuffle
-from polyplane.engine.planes import live_lanes
-from polyplane.engine.rows import matrix_of
-from polyplane.engine.softmax import planes_scale
+from polyplane.engine.planes.planes import live_lanes
+from polyplane.engine.planes.softmax import planes_scale
+from polyplane.engine.rows.storage import matrix_of
 from polyplane.hyperplane import polyplane
 from tests.definition import class_scores
 from tests.exact import only_model

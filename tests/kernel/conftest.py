@@ -7,9 +7,9 @@ import pytest
 
 from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.order import in_place
-from polyplane.engine.rows import dense_rows
-from polyplane.engine.support_set import NOT_THERE, active_slots
-from polyplane.estimator.kernel_base import CachedKernelClassifier
+from polyplane.engine.rows.storage import dense_rows
+from polyplane.engine.support.support_set import NOT_THERE, active_slots
+from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier
 from polyplane.model.kernels import kernel_block, rows_at_hand
 from tests.exact import only_model
 

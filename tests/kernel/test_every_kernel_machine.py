@@ -21,9 +21,9 @@ from polyplane import (
     KernelPerceptronClassifier,
     LaSVMClassifier,
 )
-from polyplane.engine.support_set import active_slots
-from polyplane.estimator import kernel_training
-from polyplane.estimator.kernel_training import DEAD_SHARE
+from polyplane.engine.support.support_set import active_slots
+from polyplane.estimator.kernels import kernel_training
+from polyplane.estimator.kernels.kernel_training import DEAD_SHARE
 from polyplane.model.kernels import kernel_block
 from tests.kernel.conftest import (
     assert_same_bits,

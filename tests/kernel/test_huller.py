@@ -6,7 +6,7 @@ from sklearn.svm import SVC
 
 from polyplane import HullerClassifier
 from polyplane.engine.order import shuffle
-from polyplane.engine.support_set import MISTAKES, REMOVED
+from polyplane.engine.support.support_set import MISTAKES, REMOVED
 from polyplane.kernel.huller import CROSS, SCALE, SELF
 from tests.exact import only_model
 from tests.kernel.conftest import (

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import KernelPegasosClassifier, PegasosClassifier
-from polyplane.engine.support_set import MISTAKES
+from polyplane.engine.support.support_set import MISTAKES
 from tests.exact import ALPHAS, only_model, problems
 from tests.kernel.conftest import (
     FEW_EXAMPLES,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polyplane import KernelPerceptronClassifier
-from polyplane.engine.support_set import INSERTED, MISTAKES, REMOVED
+from polyplane.engine.support.support_set import INSERTED, MISTAKES, REMOVED
 from tests.exact import only_model
 from tests.kernel.conftest import (
     apart,

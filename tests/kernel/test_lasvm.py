@@ -5,7 +5,7 @@ import pytest
 from sklearn.svm import SVC
 
 from polyplane import LaSVMClassifier
-from polyplane.engine.support_set import REMOVED
+from polyplane.engine.support.support_set import REMOVED
 from tests.exact import only_model
 from tests.kernel.conftest import (
     MANY,

@@ -1,6 +1,6 @@
 """LIBSVM text by its rules, a word at a time: slow, plain, and without a line of the reader.
 
-The rules are those at the top of `polyplane.data.libsvm_text`. A file is bytes; what comes out are
+The rules are those at the top of `polyplane.data.libsvm.reader`. A file is bytes; what comes out is
 chunks of plain lists, the rows that were left out, and the error that ended the reading, if any.
 """
 

@@ -8,7 +8,7 @@ from tests.reference.pegasos import pegasos
 
 
 def poly2_map(X, gamma, r):
-    """phi without its constant r, in the order of `polyplane.engine.poly2_rows`."""
+    """phi without its constant r, in the order of `polyplane.engine.rows.products`."""
     columns = []
     for j, right in enumerate(X.T):
         columns.append(math.sqrt(2 * gamma * r) * right)

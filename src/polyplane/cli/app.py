@@ -10,13 +10,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from polyplane import __version__
-from polyplane.cli.declarations import Argument, Option, Verb
 from polyplane.cli.failures import BAD_CALL, CallError, exit_code_of, tell
-from polyplane.cli.help_text import help_of, overview
 from polyplane.cli.light_imports import import_scikit_learn
-from polyplane.cli.options import PARAMETERS, READING, SCREEN, reading_of
+from polyplane.cli.options.declarations import Argument, Option, Verb
+from polyplane.cli.options.help_text import help_of, overview
+from polyplane.cli.options.shared_options import PARAMETERS, READING, SCREEN, reading_of
+from polyplane.cli.options.verb_list import VERBS, verb_called
 from polyplane.cli.screen import Screen
-from polyplane.cli.verbs import VERBS, verb_called
 
 __all__ = ["run"]
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from polyplane.cli.failures import CallError, exit_code_of
-from polyplane.cli.help_text import help_of, overview
-from polyplane.cli.verbs import VERBS, verb_called
+from polyplane.cli.options.help_text import help_of, overview
+from polyplane.cli.options.verb_list import VERBS, verb_called
 
 __all__ = ["main"]
 

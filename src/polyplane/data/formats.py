@@ -11,12 +11,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from polyplane.data import arrays, csv_text, idx_images, libsvm_text, parquet
+from polyplane.data.arrow import parquet
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import BadRows, Chunk, DataError
-from polyplane.data.csv_text import CsvOptions
+from polyplane.data.csv import reader as csv_text
+from polyplane.data.csv.reader import CsvOptions
 from polyplane.data.decompress import name_of, open_bytes
-from polyplane.data.table import AUTO, Layout
+from polyplane.data.libsvm import reader as libsvm_text
+from polyplane.data.numpy import idx as idx_images
+from polyplane.data.numpy import reader as arrays
+from polyplane.data.table.layout import AUTO, Layout
 
 __all__ = [
     "COMPRESSED", "FORMATS", "ReadOptions", "all_of", "chunks_of", "files_of", "format_by_name",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyplane.data.arrow_cache import cached_chunks, is_cache
+from polyplane.data.arrow.cache import cached_chunks, is_cache
 from polyplane.data.chunk_sizes import joined, mixed, rechunked, widened
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
 from polyplane.data.decompress import name_of
@@ -31,7 +31,7 @@ from polyplane.data.formats import (
     read_options,
     settled_by,
 )
-from polyplane.data.table import Layout
+from polyplane.data.table.layout import Layout
 
 __all__ = ["Stream", "read", "stream"]
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import jit
-from polyplane.engine.rows import Rows, open_row, page_of, value_at
+from polyplane.engine.rows.storage import Rows, open_row, page_of, value_at
 from polyplane.engine.tiles import at
 
 __all__ = [

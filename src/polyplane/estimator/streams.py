@@ -18,7 +18,7 @@ from polyplane.data.chunks import Chunk
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.progress import StreamReport, stream_progress
 from polyplane.estimator.resuming import check_can_resume, interrupts_wait
-from polyplane.estimator.turns import writing
+from polyplane.estimator.thread_safety import writing
 
 __all__ = ["RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream"]
 

@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from polyplane.engine.inspection import column_facts, largest_magnitude, starts_are_sound
-from polyplane.engine.planes import Array
-from polyplane.engine.rows import Rows, csr_rows, dense_rows
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import Rows, csr_rows, dense_rows
 
 __all__ = [
     "TrainingData",

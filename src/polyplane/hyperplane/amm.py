@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from polyplane.engine.hinge import UNASSIGNED, HingeRule, reassign
-from polyplane.engine.planes import Array, prune
-from polyplane.estimator.adaptive import AdaptiveClassifier
+from polyplane.engine.planes.hinge import UNASSIGNED, HingeRule, reassign
+from polyplane.engine.planes.planes import Array, prune
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
-from polyplane.estimator.training import NO_CHOICE, Model
+from polyplane.estimator.planes.adaptive import AdaptiveClassifier
+from polyplane.estimator.planes.training import NO_CHOICE, Model
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AMMClassifier"]

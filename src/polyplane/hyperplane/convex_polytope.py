@@ -10,7 +10,7 @@ Two sides   f- has the negatives inside, f+ the positives (Alg. 1 with labels sw
             positive where f- - f+ > 0. In terms of planes: those of f- speak for class 1, those
             of f+ for class 0, and one pass over the rows trains both.
 Symbols     lambda = alpha, K = n_planes, h = entropy * log2(K), T = max_steps;
-            W = sums / (alpha t) (`engine/planes.py`)
+            W = sums / (alpha t) (`engine/planes/planes.py`)
 Tuning      `alpha="auto"` and `entropy="auto"` are section 5.1: one round of coordinate descent
             on held-out rows, first alpha in {1, 10, ... 10^4}/T with h = 0, then h; shares above
             the paper's 0.9 are tried, too, because they were better here.
@@ -30,11 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes import NO_PLANE, Array, count_planes, resized, with_planes
-from polyplane.engine.polytope import PolytopeRule, new_tally, polytope_epoch
-from polyplane.engine.rows import length_of_row
+from polyplane.engine.planes.planes import NO_PLANE, Array, count_planes, resized, with_planes
+from polyplane.engine.planes.polytope import PolytopeRule, new_tally, polytope_epoch
+from polyplane.engine.rows.storage import length_of_row
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.base import HyperplaneClassifier
 from polyplane.estimator.parameters import (
     at_least,
     closed,
@@ -43,7 +42,8 @@ from polyplane.estimator.parameters import (
     parameter,
     register,
 )
-from polyplane.estimator.training import NO_CHOICE, Model
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.training import NO_CHOICE, Model
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["CPMClassifier"]

@@ -14,12 +14,12 @@ Paper       Djuric, Wang, Vucetic (ICML 2020), PMLR 119:2567-2576,
             https://proceedings.mlr.press/v119/djuric20a.html
 """
 
-from polyplane.engine.hinge import HingeRule
 from polyplane.engine.order import coins_at
-from polyplane.engine.planes import Array, prune
-from polyplane.estimator.adaptive import AdaptiveClassifier
+from polyplane.engine.planes.hinge import HingeRule
+from polyplane.engine.planes.planes import Array, prune
 from polyplane.estimator.parameters import at_least, closed, parameter, register
-from polyplane.estimator.training import Model
+from polyplane.estimator.planes.adaptive import AdaptiveClassifier
+from polyplane.estimator.planes.training import Model
 
 __all__ = ["GAMMClassifier"]
 

@@ -3,15 +3,15 @@
 Problem     minimise  alpha/2 |W|^2 + mean_i max(0, 1 + max_rival - own),     (Eq. 3-6)
             a class's score being the maximum over its planes
 Algorithm   the steps of Eq. 11-13 with the best own plane at each step (Eq. 10)
-Symbols     lambda = alpha; W = sums / (alpha t) (`engine/planes.py`)
+Symbols     lambda = alpha; W = sums / (alpha t) (`engine/planes/planes.py`)
 Start       Planes of one class that start equal would stay equal but for the rule that breaks
             ties, so with two or more planes each starts as a random direction as long as the
             first row: one seeded draw per class, whenever the class is met. With one plane per
             class they start at zero, and this is the multi-class SVM. With init="kmeans" or
-            "subset" planes start as prototypes of their class (`estimator/prototypes.py`), which
-            are trusted as if they had come from one pass, Theta = alpha n / margin times them,
-            and at least so much that one step does not overthrow them: then alpha n is replaced
-            by the squared length of a prototype.
+            "subset" planes start as prototypes of their class (`estimator/search/prototypes.py`),
+            which are trusted as if they had come from one pass, Theta = alpha n / margin times
+            them, and at least so much that one step does not overthrow them: then alpha n is
+            replaced by the squared length of a prototype.
 Departures  (1) online steps instead of the SMO solver of Aiolli and Sperduti;
             (2) their random first assignment of rows is replaced by the random start.
 Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vucetic (KDD 2011),
@@ -20,12 +20,12 @@ Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vuc
 
 import numpy as np
 
-from polyplane.engine.planes import with_planes
-from polyplane.engine.rows import length_of_row
-from polyplane.estimator.hinge import HingeClassifier
+from polyplane.engine.planes.planes import with_planes
+from polyplane.engine.rows.storage import length_of_row
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
-from polyplane.estimator.prototypes import margin_of, prototypes_of
-from polyplane.estimator.training import Model
+from polyplane.estimator.planes.hinge_machines import HingeClassifier
+from polyplane.estimator.planes.training import Model
+from polyplane.estimator.search.prototypes import margin_of, prototypes_of
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["MMClassifier"]

@@ -4,7 +4,7 @@ Problem     two classes:   minimise  alpha/2 |w|^2 + mean_i max(0, 1 - y_i w x_i
             more classes:  minimise  alpha/2 |W|^2 + mean_i max(0, 1 + max_rival - own)
 Algorithm   Figure 1 of the Pegasos paper, one row per step; the multi-class SVM of Crammer and
             Singer in the same steps, Eq. 1-4 and 11 of the AMM paper.
-Symbols     lambda = alpha; W = sums / (alpha t), a signed sum of rows (`engine/planes.py`)
+Symbols     lambda = alpha; W = sums / (alpha t), a signed sum of rows (`engine/planes/planes.py`)
 Two classes by the loop of the multi-class SVM, exactly: see `LinearClassifier`.
 Departures  (1) rows follow an order instead of independent draws with replacement;
             (2) the optional projection at the end of a step is left out.
@@ -12,8 +12,8 @@ Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-01
             Wang, Djuric, Crammer, Vucetic (KDD 2011), doi:10.1145/2020408.2020420
 """
 
-from polyplane.estimator.hinge import LinearClassifier
 from polyplane.estimator.parameters import register
+from polyplane.estimator.planes.hinge_machines import LinearClassifier
 
 __all__ = ["PegasosClassifier"]
 

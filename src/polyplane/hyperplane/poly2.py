@@ -4,7 +4,7 @@ Problem     that of Pegasos, with phi(x) in place of x, where phi(x) phi(z) = (g
 Algorithm   a linear SVM on the mapped rows, whose products are formed when a row is visited and
             never stored
 Symbols     lambda = alpha, r = coef0; W = sums / (alpha t). Columns of the planes are those of
-            phi in the order of `engine/poly2_rows.py`, or hashes of them
+            phi in the order of `engine/rows/products.py`, or hashes of them
 Two classes as in Pegasos, of two opposite planes each is half of w, and twice the alpha makes up
             for that
 Departures  (1) those of Pegasos, which stands here for the paper's dual coordinate descent;
@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.inspection import largest_magnitude
-from polyplane.engine.planes import Array
-from polyplane.engine.poly2_rows import n_mapped, poly2_rows
-from polyplane.engine.rows import Rows
-from polyplane.estimator.hinge import LinearClassifier
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.products import n_mapped, poly2_rows
+from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.parameters import (
     Range,
     at_least,
@@ -34,6 +33,7 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
+from polyplane.estimator.planes.hinge_machines import LinearClassifier
 from polyplane.estimator.validation import LARGEST, TrainingData
 
 __all__ = ["Poly2Classifier"]

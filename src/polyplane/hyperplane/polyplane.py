@@ -3,18 +3,18 @@
 Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-lead_i)),  the lead being the own class's
             score over that of all others together, and a class's score the log-sum-exp of its
             planes
-Algorithm   stochastic steps over all planes (`engine/softmax.py`), from planes that start as
-            prototypes of their class (`estimator/prototypes.py`)
+Algorithm   stochastic steps over all planes (`engine/planes/softmax.py`), from planes that start as
+            prototypes of their class (`estimator/search/prototypes.py`)
 Columns     real ones are standardised, or replaced by their ranks, or spread over hat functions;
-            0/1 columns and wide sparse data are left alone (`model/columns.py`). Standardisation
-            is folded into the planes in the end, so that they apply to X as it comes.
+            0/1 columns and wide sparse data are left alone (`model/column_maps.py`).
+            Standardisation is folded into the planes in the end, so that they apply to X itself.
 Units       start_scale is in units of 1 / margin, the median distance between the scores of the
             best own and the best other prototype, and step_size likewise with 16 prototypes a
             class: so much alike are the steps that then suit different data that few are tried.
 Fewer       planes below `FLOOR` in every row of their class for a whole pass are dropped on the
-            way; in the end those that decide next to nothing (`estimator/compression.py`).
+            way; in the end those that decide next to nothing (`estimator/search/compression.py`).
 Settings    what is 'auto' is found by successive halving on held-out rows
-            (`estimator/trials.py`), whose scores also give the factor that calibrates
+            (`estimator/search/candidates.py`), whose scores also give the factor that calibrates
             probabilities. One candidate has a single plane per class: multinomial logistic
             regression.
 Streams     the first rows are kept until there are enough to start from; until then planes start
@@ -28,7 +28,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from polyplane.engine.order import in_place
-from polyplane.engine.planes import (
+from polyplane.engine.planes.planes import (
     Array,
     count_planes,
     live_lanes,
@@ -36,12 +36,9 @@ from polyplane.engine.planes import (
     with_only,
     with_planes,
 )
-from polyplane.engine.rows import CsrRows, Rows, count_rows, packed, products
-from polyplane.engine.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
+from polyplane.engine.planes.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
+from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, packed, products
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.base import HyperplaneClassifier
-from polyplane.estimator.compression import needed_planes
-from polyplane.estimator.first_rows import FirstRows
 from polyplane.estimator.parameters import (
     at_least,
     between,
@@ -52,14 +49,17 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.stream_start import FirstRows
+from polyplane.estimator.planes.training import Model, Training
 from polyplane.estimator.progress import Report, progress, silence
-from polyplane.estimator.prototypes import first_of_each, margin_of, prototypes_of
-from polyplane.estimator.training import Model, Training
-from polyplane.estimator.trials import Trials
-from polyplane.estimator.turns import reads
+from polyplane.estimator.search.candidates import Trials
+from polyplane.estimator.search.compression import needed_planes
+from polyplane.estimator.search.prototypes import first_of_each, margin_of, prototypes_of
+from polyplane.estimator.thread_safety import reads
 from polyplane.estimator.validation import TrainingData, weighty
-from polyplane.model.columns import column_map
-from polyplane.model.record import FinishedPlanes
+from polyplane.model.column_maps import column_map
+from polyplane.model.plane_record import FinishedPlanes
 
 __all__ = ["PolyplaneClassifier"]
 

@@ -25,12 +25,12 @@ Paper       Sparse Adaptive Multi-hyperplane Machine (PAKDD 2016)
 
 import numpy as np
 
-from polyplane.engine.hinge import SparseRule
-from polyplane.engine.planes import drop_dormant
-from polyplane.estimator.adaptive import AdaptiveClassifier
+from polyplane.engine.planes.hinge import SparseRule
+from polyplane.engine.planes.planes import drop_dormant
 from polyplane.estimator.parameters import closed, parameter, register
-from polyplane.estimator.training import Model
-from polyplane.model.record import FinishedPlanes
+from polyplane.estimator.planes.adaptive import AdaptiveClassifier
+from polyplane.estimator.planes.training import Model
+from polyplane.model.plane_record import FinishedPlanes
 
 __all__ = ["SAMMClassifier"]
 

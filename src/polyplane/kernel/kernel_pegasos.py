@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.jit import jit
-from polyplane.engine.planes import Array
-from polyplane.engine.support_set import (
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,
     Visit,
@@ -33,8 +33,8 @@ from polyplane.engine.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernel_sums import NOW, SumKernelClassifier, SumRule
-from polyplane.estimator.kernel_training import KernelModel
+from polyplane.estimator.kernels.coefficient_sums import NOW, SumKernelClassifier, SumRule
+from polyplane.estimator.kernels.kernel_training import KernelModel
 from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
 
 __all__ = ["KernelPegasosClassifier", "kernel_pegasos_walk"]

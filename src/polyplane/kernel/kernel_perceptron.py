@@ -13,8 +13,8 @@ Paper       Freund, Schapire (Machine Learning 37, 1999), doi:10.1023/A:10076624
 from typing import Any
 
 from polyplane.engine.jit import jit
-from polyplane.engine.planes import Array
-from polyplane.engine.support_set import (
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,
     Visit,
@@ -27,8 +27,8 @@ from polyplane.engine.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernel_sums import NOW, SumKernelClassifier
-from polyplane.estimator.kernel_training import KernelModel
+from polyplane.estimator.kernels.coefficient_sums import NOW, SumKernelClassifier
+from polyplane.estimator.kernels.kernel_training import KernelModel
 from polyplane.estimator.parameters import at_least, is_flag, parameter, register
 
 __all__ = ["KernelPerceptronClassifier", "kernel_perceptron_walk"]

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.gram_cache import add_line, has_line, keep_line, touch_line
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes import Array
-from polyplane.engine.support_set import (
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.support.gram_cache import add_line, has_line, keep_line, touch_line
+from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,
     NOT_THERE,
@@ -46,9 +46,9 @@ from polyplane.engine.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernel_base import NO_COINS, CachedKernelClassifier
-from polyplane.estimator.kernel_predictor import one_sided
-from polyplane.estimator.kernel_training import (
+from polyplane.estimator.kernels.kernel_classifier import NO_COINS, CachedKernelClassifier
+from polyplane.estimator.kernels.kernel_prediction import one_sided
+from polyplane.estimator.kernels.kernel_training import (
     KernelModel,
     KernelTraining,
     bring_lines,

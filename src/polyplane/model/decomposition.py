@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from polyplane.engine.planes import Array
+from polyplane.engine.planes.planes import Array
 from polyplane.engine.targets import LEFT_OUT
 
 __all__ = ["REST", "Decomposition", "Problem"]

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import jit
-from polyplane.engine.planes import Array
-from polyplane.engine.rows import Rows, with_own_page
-from polyplane.engine.support_set import gathered_sum
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import Rows, with_own_page
+from polyplane.engine.support.support_set import gathered_sum
 from polyplane.engine.tiles import span
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.kernels import Kernel, KernelRows, kernel_block, rows_at_hand
-from polyplane.model.shares import shared_out
+from polyplane.model.threads import shared_out
 
 __all__ = ["Expansion", "KernelRecord"]
 

@@ -1,7 +1,7 @@
 """Kernel values of support rows with rows at hand, whatever the kernel is.
 
-The four with a formula are computed by tiles (`engine/gram.py`). A function of the user's is
-called on two matrices, and a Gram matrix of the user's is looked up: there the rows are not
+The four with a formula are computed by tiles (`engine/support/gram.py`). A function of the user's
+is called on two matrices, and a Gram matrix of the user's is looked up: there the rows are not
 needed, only their numbers.
 """
 
@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.gram import (
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import CsrRows, Rows, matrix_of, packed
+from polyplane.engine.support.gram import (
     chunk_tiles,
     desk_for,
     fill_block,
     padded,
     squared_lengths,
 )
-from polyplane.engine.planes import Array
-from polyplane.engine.rows import CsrRows, Rows, matrix_of, packed
 from polyplane.engine.tiles import LANES
-from polyplane.model.shares import shared_out
+from polyplane.model.threads import shared_out
 
 __all__ = [
     "FormulaKernel", "FunctionKernel", "GivenKernel", "Kernel", "KernelRows", "kernel_block",
@@ -106,7 +106,7 @@ def kernel_block(
 
 @dataclass(frozen=True, kw_only=True)
 class FormulaKernel(Kernel):
-    """A kernel that has a formula, as a tuple of `engine/gram.py`."""
+    """A kernel that has a formula, as a tuple of `engine/support/gram.py`."""
 
     formula: Any
 

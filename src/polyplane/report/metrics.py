@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes import Array
+from polyplane.engine.planes.planes import Array
 
 __all__ = ["ClassQuality", "Tally", "as_labels_of", "standard_error"]
 

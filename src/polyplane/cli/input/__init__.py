@@ -1,0 +1,1 @@
+"""What verbs work on: rows, scaled columns, estimators and models."""

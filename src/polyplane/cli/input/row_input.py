@@ -1,0 +1,126 @@
+"""Rows for verbs: streams as the command line describes them, with progress and fair blame."""
+
+import contextlib
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from polyplane.cli.failures import CallError
+from polyplane.cli.screen import Screen
+from polyplane.data.chunks import Array, Chunk, DataError
+from polyplane.data.formats import settled_by
+from polyplane.data.reading import Stream, stream
+from polyplane.data.sample import sample
+from polyplane.estimator.files.saving import SavedModel
+
+__all__ = [
+    "base_of",
+    "blamed_on_the_call",
+    "check_labels",
+    "chunks_of",
+    "labelled_sample",
+    "open_rows",
+    "tell_of_bad_rows",
+]
+
+LOOKED_AT = 1_000  # rows, to see where indices start
+ENOUGH_LABELS = 100_000  # of the first rows; more are not sorted without need
+MANY = 100  # different numbers with fractions, from which they are no classes
+
+
+@contextlib.contextmanager
+def blamed_on_the_call() -> Iterator[None]:
+    """What readers say of options is a fault of the call; `DataError` is one of the data."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise CallError(str(error)) from error
+
+
+def open_rows(
+    data: str | Sequence[str],
+    reading: dict[str, Any],
+    *,
+    model: SavedModel | None = None,
+    **others: Any,
+) -> Stream:
+    """The rows of files, as options of reading say, and for a model as it knows them.
+
+    Of tables those are the columns; of LIBSVM text where indices start, which a file that does not
+    use the first feature would not tell.
+    """
+    with blamed_on_the_call():
+        rows = stream(
+            list(data) if not isinstance(data, str) else data,
+            layout=model.layout if model else None,
+            **others,
+            **reading,
+        )
+    base = model.training.get("base") if model is not None else None
+    if base == 0 and reading.get("base") is None:
+        rows.settled = {"base": base}
+    return rows
+
+
+def base_of(rows: Stream) -> int | None:
+    """0 where the first rows of LIBSVM text have an index 0; None where that is open."""
+    if rows.is_once:
+        return None
+    base = settled_by(rows.sources[0], LOOKED_AT, rows.options).get("base")
+    return 0 if base == 0 else None
+
+
+def chunks_of(rows: Stream, screen: Screen, title: str) -> Generator[Chunk, None, None]:
+    """One pass with its progress; in the end rows that were left out are counted."""
+    with blamed_on_the_call(), screen.progress(title) as advance, contextlib.closing(
+        iter(rows)
+    ) as chunks:  # fmt: skip
+        for chunk in chunks:
+            yield chunk
+            advance(chunk.X.shape[0])
+    tell_of_bad_rows(rows, screen)
+
+
+def tell_of_bad_rows(rows: Stream, screen: Screen) -> None:
+    """Say how many rows were left out in the latest pass."""
+    n_bad, n_left_out = rows.bad.n_skipped, rows.layout.n_left_out
+    if n_bad:
+        first = f"; the first: {rows.bad.errors[0]}" if rows.bad.errors else ""
+        screen.note(f"{n_bad:,} rows could not be read and were left out{first}.")
+    if n_left_out:
+        screen.note(f"{n_left_out:,} rows without a value were left out.")
+
+
+def labelled_sample(
+    data: Sequence[str], reading: dict[str, Any], n_rows: int, seed: int, screen: Screen
+) -> tuple[Chunk, int]:
+    """So many random rows of at least two classes, and how many there were."""
+    if n_rows < 10:
+        raise CallError(f"--rows is {n_rows}, expected 10 or more.")
+    rows = open_rows(data, reading)
+    found, n_met = sample(chunks_of(rows, screen, "Reading"), n_rows, seed)
+    check_labels(found.y, data[0])
+    return found, n_met
+
+
+def check_labels(y: Array, source: str) -> None:
+    """Rows to learn from have labels, of two classes at least and not one for each row."""
+    if not y.size:
+        raise DataError("has no labels, which this needs: name their column with --label", source)
+    labels = np.unique(y[:ENOUGH_LABELS])
+    if labels.size < 2:
+        labels = np.unique(y)
+    if labels.size < 2:
+        raise DataError(f"has only the label {labels.tolist()[0]!r}, expected two classes", source)
+    has_fractions = labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any())
+    n_rows = min(y.size, ENOUGH_LABELS)
+    is_much = labels.size > max(MANY, n_rows // (10 if has_fractions else 2))
+    if is_much and labels.dtype.kind in "iuf":
+        raise DataError(
+            f"has {labels.size:,} different numbers for labels, expected classes: name the column "
+            "of the label with --label",
+            source,
+        )

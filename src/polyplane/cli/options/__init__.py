@@ -1,0 +1,1 @@
+"""What can stand on the command line: verbs, options, help."""

@@ -1,0 +1,248 @@
+"""`polyplane train`: rows to a model in a file, from memory or from a stream."""
+
+import shlex
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polyplane.cli.failures import INTERRUPTED, CallError
+from polyplane.cli.input.estimators import made
+from polyplane.cli.input.model_input import LoadedModel
+from polyplane.cli.input.row_input import (
+    base_of,
+    check_labels,
+    chunks_of,
+    open_rows,
+    tell_of_bad_rows,
+)
+from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, scaler_of_stream
+from polyplane.cli.options.train_request import TrainRequest
+from polyplane.cli.screen import Screen
+from polyplane.cli.verbs.evaluate import tell_of_unknown_labels
+from polyplane.cli.verbs.training_run import Stopped, Watch, run_under
+from polyplane.cli.verbs.training_summary import summary_of, tell_summary
+from polyplane.data.chunk_sizes import joined
+from polyplane.data.chunks import DataError
+from polyplane.data.reading import CHUNK_ROWS, Stream
+from polyplane.data.table.layout import Layout
+from polyplane.estimator.files.saving import SavedModel, read_model, write_model
+from polyplane.report.metrics import Tally, as_labels_of
+
+__all__ = ["run"]
+
+IN_CASE_OF_NEED = "interrupted.model"  # where no file was named and work would be lost
+FREE_PARAMETERS = {"n_jobs", "verbose"}  # that may change while a training is resumed
+
+
+@dataclass
+class Job:
+    """A training: what it starts from, and what it needs beside the estimator."""
+
+    request: TrainRequest
+    screen: Screen
+    saved: SavedModel
+    goes_on: bool = False  # with a training that was stopped
+    path: Path | None = None
+    n_rows: int = 0
+    n_skipped: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def estimator(self) -> Any:
+        """The classifier."""
+        return self.saved.estimator
+
+    def facts(self, is_finished: bool) -> dict[str, Any]:
+        """How it was called, for a model file; enough to resume it with the data alone."""
+        request = self.request
+        return {
+            "data": list(request.data), "stream": request.stream, "chunk_rows": request.chunk_rows,
+            "scale": request.scale, "base": self.saved.training.get("base"),
+            "finished": is_finished,
+        }  # fmt: skip
+
+    def write(self, is_finished: bool) -> None:
+        """Put the model into its file, if it has one."""
+        self.saved.training = self.facts(is_finished)
+        if self.path is not None:
+            write_model(self.saved, self.path)
+
+
+def run(request: TrainRequest, screen: Screen) -> int | None:
+    """Read, train, write, and say what came of it."""
+    job = _resumed(request, screen) if request.resume else _new(request, screen)
+    _check_place(job)
+    watch = Watch(screen, request.checkpoint, lambda: job.write(is_finished=False))
+    begin, resume = _from_stream(job) if job.request.stream else _from_memory(job)
+    start = time.perf_counter()
+    try:
+        run_under(watch, resume if job.goes_on else begin, resume)
+    except Stopped:
+        return _stop(job)
+    job.seconds["training"] = time.perf_counter() - start
+    job.write(is_finished=True)
+    found = summary_of(job, watch, _tested(job))
+    tell_summary(screen, found)
+    screen.result(found)
+    return None
+
+
+# ---- where it starts ---------------------------------------------------------------------
+
+
+def _new(request: TrainRequest, screen: Screen) -> Job:
+    if request.checkpoint is not None and request.model is None:
+        raise CallError("--checkpoint needs a file to write to: name it with --model.")
+    saved = SavedModel(made(request.algorithm, request.parameters))
+    return Job(request, screen, saved, path=_path(request.model))
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
+
+
+def _resumed(request: TrainRequest, screen: Screen) -> Job:
+    """Settings are those of the file; a training that had ended goes on with new passes."""
+    saved = read_model(request.resume)
+    was = saved.training
+    is_stopped = was.get("finished") is False
+    stream = bool(was.get("stream", request.stream)) if is_stopped else request.stream
+    chunk_rows = was.get("chunk_rows") if is_stopped else request.chunk_rows
+    asked = {
+        **vars(request), "stream": stream, "chunk_rows": chunk_rows,
+        "scale": str(was.get("scale", "none")), "algorithm": type(saved.estimator).__name__,
+    }  # fmt: skip
+    if request.scale not in ("none", asked["scale"]):
+        raise CallError(
+            f"--scale is {request.scale}, but {request.resume} was trained with "
+            f"--scale {asked['scale']}: leave it out."
+        )
+    _set_parameters(saved.estimator, request, is_stopped)
+    path = _path(request.model or request.resume)
+    return Job(TrainRequest(**asked), screen, saved, is_stopped, path)
+
+
+def _set_parameters(estimator: Any, request: TrainRequest, is_stopped: bool) -> None:
+    given = dict(request.parameters)
+    if is_stopped:
+        for name in given.keys() - FREE_PARAMETERS:
+            if given[name] != getattr(estimator, name, given[name]):
+                raise CallError(
+                    f"{request.resume} holds a training that was stopped, in which {name} cannot "
+                    "change: leave it out to go on with it."
+                )
+    else:
+        given["warm_start"] = True
+    known = estimator.get_params(deep=False)
+    made(type(estimator).__name__, known | given)  # says which option is out of its range
+    estimator.set_params(**given)
+
+
+def _check_place(job: Job) -> None:
+    """Before hours are spent."""
+    if job.path is None:
+        return
+    if job.path.is_dir():
+        raise CallError(f"--model {job.path} is a folder: name a file in it.")
+    if not job.path.absolute().parent.is_dir():
+        raise CallError(f"--model {job.path}: there is no such folder; make it first.")
+
+
+# ---- rows --------------------------------------------------------------------------------
+
+
+def _rows(job: Job) -> Stream:
+    request = job.request
+    rows = open_rows(
+        request.data, request.reading, model=job.saved, cache=request.cache,
+        on_bad=request.on_bad, chunk_rows=request.chunk_rows or CHUNK_ROWS,
+    )  # fmt: skip
+    job.saved.training.setdefault("base", base_of(rows))
+    return rows
+
+
+def _from_memory(job: Job) -> tuple[Any, Any]:
+    """What begins and what resumes a fit of all rows."""
+    start = time.perf_counter()
+    rows = _rows(job)
+    job.screen.note(f"Reading {', '.join(job.request.data)}.")
+    X, y = joined(rows.all_chunks())
+    tell_of_bad_rows(rows, job.screen)
+    check_labels(y, job.request.data[0])
+    job.saved.layout = rows.layout if rows.layout.sources else None
+    if job.saved.scaler is None:
+        job.saved.scaler = scaler_of_rows(job.request.scale, X)
+    X = scaled(job.saved.scaler, X)
+    job.n_rows, job.n_skipped = X.shape[0], rows.bad.n_skipped
+    job.seconds["reading"] = time.perf_counter() - start
+    return lambda: job.estimator.fit(X, y), lambda: job.estimator.resume(X, y)
+
+
+def _from_stream(job: Job) -> tuple[Any, Any]:
+    """What begins and what resumes a training that never holds all rows."""
+    start = time.perf_counter()
+    rows = _rows(job)
+    if job.saved.scaler is None:
+        job.saved.scaler = scaler_of_stream(job.request.scale, rows, job.screen)
+    job.saved.layout = rows.layout
+    job.seconds["reading"] = time.perf_counter() - start
+    stream = ScaledStream(rows, job.saved.scaler)
+
+    def note_rows() -> None:
+        job.n_rows, job.n_skipped = stream.n_rows, rows.bad.n_skipped
+        if not rows.layout.sources:
+            job.saved.layout = None
+        tell_of_bad_rows(rows, job.screen)
+
+    def begin() -> None:
+        job.estimator.fit(stream)
+        note_rows()
+
+    def resume() -> None:
+        job.estimator.resume(stream)
+        note_rows()
+
+    return begin, resume
+
+
+# ---- how it ends -------------------------------------------------------------------------
+
+
+def _stop(job: Job) -> int:
+    """Leave a model that can be used and resumed."""
+    if not hasattr(job.estimator, "classes_"):
+        job.screen.warn("Stopped before there was a model: nothing was written.")
+        return INTERRUPTED
+    if job.path is None:
+        job.path = Path(IN_CASE_OF_NEED)
+    job.write(is_finished=False)
+    data = " ".join(map(shlex.quote, job.request.data))
+    job.screen.warn(
+        f"Stopped in pass {job.estimator.n_iter_ + 1}. {job.path} holds the model so far; go on:"
+    )
+    job.screen.warn(f"  polyplane train {data} --resume {shlex.quote(str(job.path))}")
+    return INTERRUPTED
+
+
+def _tested(job: Job) -> Tally | None:
+    """Errors on rows for that."""
+    if job.request.test is None:
+        return None
+    loaded = LoadedModel(job.saved, job.request.test)
+    classes = job.estimator.classes_
+    tally = Tally.of(classes)
+    layout = job.saved.layout and Layout.from_dict(job.saved.layout.to_dict(), is_frozen=True)
+    rows = open_rows(
+        job.request.test, job.request.reading, model=replace(job.saved, layout=layout),
+        on_bad=job.request.on_bad,
+    )  # fmt: skip
+    for chunk in chunks_of(rows, job.screen, "Testing"):
+        if not chunk.y.size:
+            raise DataError("has no labels, without which there are no errors", job.request.test)
+        predicted = job.estimator.predict(loaded.rows(chunk.X))
+        tally.add(as_labels_of(np.asarray(chunk.y), classes), predicted)
+    tell_of_unknown_labels(job.screen, tally, job.request.test)
+    return tally

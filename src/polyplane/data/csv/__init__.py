@@ -1,0 +1,1 @@
+"""CSV text: the reader, blocks of nothing but numbers, and the writer."""

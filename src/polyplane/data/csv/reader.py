@@ -1,0 +1,410 @@
+"""Comma-separated text to chunks of rows.
+
+Encoding   UTF-8 with or without a byte order mark; UTF-16 and NUL bytes are errors.
+Lines      end with LF, CRLF or CR; blank ones don't count. Fields may stand in double quotes, with
+           delimiters, line ends and doubled quotes inside.
+Delimiter  stated, or that of comma, semicolon and tab which parts the first records most evenly.
+Header     stated, or found: none of the fields of the first record is a number, and below one of
+           them stand only numbers, or none of them stands again in its column.
+Text       a column is text if more than half of its values in the first 200 rows are no numbers.
+           A text in a column of numbers is an error in its row.
+Labels     whole numbers are int64, others float64, text is text.
+Rows       of another number of fields than the header, or without one than most of the first
+           rows, are errors. An empty file is an error; a header alone is a file of no rows, and
+           yields nothing.
+Remarks    are made once of what may have been meant otherwise: a first line of numbers and words,
+           texts that are numbers with decimal commas, a field in quotes that runs over lines.
+Columns, missing values and categories are those of `table`.
+A block of whole records is read by compiled code if all is numbers, else by Arrow. One that Arrow
+refuses is read record by record, which finds the line and the column, and keeps the sound rows
+where bad ones are skipped. All three give the same rows.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from polyplane.data.chunk_sizes import rechunked
+from polyplane.data.chunks import Array, BadRows, Chunk, DataError
+from polyplane.data.csv.number_blocks import LABEL, SKIPPED, parse_numbers
+from polyplane.data.csv.records import (
+    Block,
+    Record,
+    after,
+    blocks_of,
+    count_lines,
+    delimiter_of,
+    first_long_field,
+    head_of,
+    records_of,
+)
+from polyplane.data.table.categories import MISSING_TEXTS
+from polyplane.data.table.layout import Layout, Places, TableOptions, TableRows, places_in
+from polyplane.data.text.numbers import PADDING
+
+__all__ = ["CsvOptions", "chunks"]
+
+ROWS_LOOKED_AT = 200  # to tell text from numbers
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
+INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
+MOST_NAMED = 10  # columns in one sentence
+_A_NUMBER = "a number; if that column holds text, name it in text_columns"
+STATE_HEADER = "if this line holds the names of the columns, state header=True (--header)"
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+
+
+@dataclass(frozen=True)
+class CsvOptions(TableOptions):
+    """How CSV text is read; None is found out."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        delimiter = self.delimiter
+        if delimiter is not None and (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'
+        ):
+            raise ValueError(f"delimiter is {delimiter!r}, expected one ASCII character.")
+
+
+def chunks(
+    file: BinaryIO,
+    path: str,
+    chunk_rows: int,
+    options: CsvOptions | None = None,
+    bad: BadRows | None = None,
+    layout: Layout | None = None,
+) -> Iterator[Chunk]:
+    """Chunks of `chunk_rows` rows, the last may be shorter; `layout` is learned or obeyed."""
+    pieces = _pieces(file, path, options or CsvOptions(), bad or BadRows(), layout or Layout())
+    return rechunked(pieces, chunk_rows)
+
+
+def _pieces(
+    file: BinaryIO, path: str, options: CsvOptions, bad: BadRows, layout: Layout
+) -> Iterator[Chunk]:
+    head = head_of(file, path)
+    delimiter = options.delimiter or delimiter_of(head)
+    blocks = blocks_of(file, head, delimiter, path)
+    first = next((block for block in blocks if block.text.strip()), None)
+    if first is None:
+        raise DataError("found no text, expected rows", path)
+    records = _first_records(first, delimiter, path)
+    if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
+        first = Block(first.text + second.text, first.line)
+        records = _first_records(first, delimiter, path)
+    has_header = _has_header(records) if options.header is None else options.header
+    body = records[1:] if has_header else records
+    width = len(records[0].fields) if has_header else _usual_width(records)
+    names = _names_of(records[0], path) if has_header else None
+    columns = _columns(body, width)
+    looks_like_text = [_is_text(column) for column in columns]
+    try:
+        places = places_in(layout, names, looks_like_text, options, path)
+    except DataError as error:
+        raise DataError(error.problem + _hint_at_blanks(records, width), path) from None
+    is_unsure = options.header is None and not has_header
+    if is_unsure and _is_numbered(records):
+        found = "found whole numbers that rise by 1 and a text, which are read as a row"
+        layout.remark(f"{found}; {STATE_HEADER}", path, records[0].line)
+    _remark_commas(columns, places, layout, path)
+    unsure_line = records[0].line if is_unsure else None
+    reader = _CsvRows(TableRows(places, layout, options, bad, path), width, delimiter, unsure_line)
+    if has_header:
+        first = after(first, records[0])
+    for block in chain([first], blocks):
+        yield reader.rows(block)
+
+
+def _first_records(block: Block, delimiter: str, path: str) -> list[Record]:
+    return list(islice(records_of(block, delimiter, path), ROWS_LOOKED_AT + 1))
+
+
+def _names_of(record: Record, path: str) -> list[str]:
+    try:
+        return [_utf8(name).strip() for name in record.fields]
+    except ValueError as error:
+        raise DataError(f"found other bytes in the header, expected {error}", path, 1) from None
+
+
+def _usual_width(records: Sequence[Record]) -> int:
+    """The most frequent number of fields, so that a bad first record does not decide."""
+    return Counter(len(record.fields) for record in records).most_common(1)[0][0]
+
+
+def _columns(records: Sequence[Record], width: int) -> list[tuple[str, ...]]:
+    rows = [record.fields for record in records if len(record.fields) == width]
+    return list(zip(*rows, strict=True)) if rows else [()] * width
+
+
+def _present(column: Iterable[str]) -> list[str]:
+    stripped = (text.strip() for text in column)
+    return [text for text in stripped if text not in MISSING_TEXTS]
+
+
+def _is_text(column: Sequence[str]) -> bool:
+    """True if more than half of the values that are present are no numbers."""
+    try:
+        for text in column:
+            float(text)
+        is_plain = "_" not in (texts := "".join(column)) and texts.isascii()
+    except ValueError:
+        is_plain = False
+    if not is_plain:  # Python takes 1_0, and digits of other scripts
+        present = _present(column)
+        n_texts = sum(not _is_number(text) for text in present)
+        return 2 * n_texts > len(present)
+    return False
+
+
+def _has_header(records: Sequence[Record]) -> bool:
+    titles = [title.strip() for title in records[0].fields]
+    if not _present(titles) or any(NUMBER.fullmatch(title) for title in titles):
+        return False
+    below = [_present(column) for column in _columns(records[1:], len(titles))]
+    for title, column in zip(titles, below, strict=True):
+        if title not in MISSING_TEXTS and column and all(map(NUMBER.fullmatch, column)):
+            return True
+    return not any(title in column for title, column in zip(titles, below, strict=True))
+
+
+def _is_numbered(records: Sequence[Record]) -> bool:
+    """True if the first record counts from 0 or 1, and has words that its columns have not."""
+    titles = [title.strip() for title in records[0].fields]
+    numbers = [title for title in titles if NUMBER.fullmatch(title)]
+    counts = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
+    if len(numbers) < 2 or numbers not in counts:
+        return False
+    below = _columns(records[1:], len(titles))
+    words = zip(titles, below, strict=True)
+    is_new = [title not in _present(column) for title, column in words if title not in numbers]
+    return bool(is_new) and all(is_new) and bool(_present(set(titles) - set(numbers)))
+
+
+def _hint_at_blanks(records: Sequence[Record], width: int) -> str:
+    if width > 1 or not all(" " in record.fields[0].strip() for record in records):
+        return ""
+    return "; if blanks part the columns, state delimiter=' ' (--delimiter ' ')"
+
+
+def _remark_commas(
+    columns: Sequence[Sequence[str]], places: Places, layout: Layout, path: str
+) -> None:
+    """Point out texts that are numbers to those who write 1,5 for 1.5."""
+    labels = [places.label] if places.label is not None and layout.label_is_text else []
+    found = {}
+    for place in sorted(places.texts + labels):
+        present = _present(columns[place])
+        commas = [text for text in present if DECIMAL_COMMA.fullmatch(text)]
+        if commas and len(commas) + sum(map(bool, map(NUMBER.fullmatch, present))) == len(present):
+            found[place] = commas[0]
+    if found:
+        layout.remark(
+            f"found numbers with decimal commas, such as {next(iter(found.values()))!r}, in "
+            f"{_listed(list(found), places)}, which are read as texts: write decimal points",
+            path,
+        )
+
+
+def _listed(positions: Sequence[int], places: Places) -> str:
+    """Columns by name, or counted from 1, not all of many."""
+    names = places.names
+    known = [repr(names[place]) if names else str(place + 1) for place in positions[:MOST_NAMED]]
+    more = f" and {len(positions) - MOST_NAMED} more" if len(positions) > MOST_NAMED else ""
+    return f"column{'s' * (len(positions) > 1)} {', '.join(known)}{more}"
+
+
+class _Met(BadRows):
+    """Keeps all errors of a block until they can be put in order."""
+
+    def meet(self, error: DataError) -> None:
+        self.errors.append(error)
+
+
+class _CsvRows:
+    """Turns blocks of text into rows."""
+
+    def __init__(
+        self, table: TableRows, width: int, delimiter: str, unsure_line: int | None
+    ) -> None:
+        places, layout = table.places, table.layout
+        labels = [] if places.label is None else [places.label]
+        texts = places.texts + labels * layout.label_is_text
+        self.table, self.width, self.delimiter = table, width, delimiter
+        self.unsure_line = unsure_line  # a first line that may be a header
+        self.has_long_field = False  # so far
+        self.types = {place: pa.float64() for place in places.numbers + labels}
+        self.types |= dict.fromkeys(texts, DICTIONARY)
+        self.uses = None if texts else _uses(places, width)
+        self.conversion = pyarrow.csv.ConvertOptions(
+            column_types={str(place): kind for place, kind in self.types.items()},
+            include_columns=[str(place) for place in self.types],
+            null_values=MISSING_TEXTS,
+        )
+
+    def rows(self, block: Block) -> Chunk:
+        """Rows of a block; the first bad one raises, or bad ones are skipped."""
+        numbers = self._all_numbers(block)
+        if numbers is not None:
+            return numbers
+        self._remark_long_field(block)
+        met, path = _Met(), self.table.path
+        columns, records = self._parsed(block), None
+        if columns is None:
+            columns, records = self._read_one_by_one(block, met)
+
+        def error_at(row: int, position: int, problem: str) -> DataError:
+            nonlocal records
+            if records is None:
+                records = list(records_of(block, self.delimiter, path))
+            return DataError(problem, path, records[row].line, position + 1)
+
+        X, y = replace(self.table, bad=met).rows(columns, error_at)
+        for error in sorted(met.errors, key=lambda error: error.line or 0):
+            self.table.bad.meet(error if self.table.bad.skips else self._with_others(error, block))
+        return Chunk(X, _as_integers(y))
+
+    def _remark_long_field(self, block: Block) -> None:
+        if self.has_long_field or b'"' not in block.text:
+            return
+        found = first_long_field(block, self.delimiter)
+        if found is not None:
+            self.has_long_field = True
+            words = f"found a field in quotes that runs over {found[1]} lines, which are read as "
+            words += "one row; if its quote is a stray one, remove or double it"
+            self.table.layout.remark(words, self.table.path, found[0])
+
+    def _with_others(self, error: DataError, block: Block) -> DataError:
+        """The same error; if a number is none, with all columns of the block of which that is true.
+
+        They could all be text, and are named together.
+        """
+        if _A_NUMBER not in error.problem:
+            return error
+        columns: set[int] = set()
+        for record in records_of(block, self.delimiter, self.table.path):
+            if len(record.fields) == self.width and record.line != self.unsure_line:
+                columns.update(p for p in self.types if not self._is_sound(p, record.fields[p]))
+        others = sorted(columns - {(error.column or 0) - 1})
+        if not others:
+            return error
+        named = _listed(others, self.table.places)
+        words = f"{error.problem}; such fields stand in {named}, too"
+        return DataError(words, error.path, error.line, error.column)
+
+    def _is_sound(self, place: int, field: str) -> bool:
+        return self.types[place] == DICTIONARY or _is_number(field)
+
+    def _all_numbers(self, block: Block) -> Chunk | None:
+        """Rows of a block in which every field that is read is a plain number."""
+        if self.uses is None or b'"' in block.text:
+            return None
+        room = count_lines(block.text) + 1
+        has_label = self.table.places.label is not None
+        X = np.empty((room, len(self.table.places.numbers)), np.float32)
+        y = np.empty(room if has_label else 0)
+        text = np.frombuffer(block.text + bytes(PADDING), np.uint8)
+        n_rows = parse_numbers(text, len(block.text), ord(self.delimiter), self.uses, X, y)
+        return None if n_rows < 0 else Chunk(X[:n_rows], _as_integers(y[:n_rows]))
+
+    def _parsed(self, block: Block) -> dict[int, Any] | None:
+        """Arrow arrays by position; None where Arrow refuses the block."""
+        has_quotes = b'"' in block.text
+        try:
+            table = pyarrow.csv.read_csv(
+                pa.BufferReader(block.text),
+                pyarrow.csv.ReadOptions(
+                    column_names=[str(place) for place in range(self.width)],
+                    block_size=len(block.text) + 1,
+                ),
+                pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=has_quotes),
+                self.conversion,
+            ).combine_chunks()
+        except pa.ArrowException:
+            return None
+        return {int(name): table.column(name).chunk(0) for name in table.column_names}
+
+    def _read_one_by_one(self, block: Block, bad: BadRows) -> tuple[dict[int, Any], list[Record]]:
+        """The same from the sound records, and these; the others are met by `bad`."""
+        sound, values = [], []
+        for record in records_of(block, self.delimiter, self.table.path):
+            try:
+                values.append(self._values_of(record))
+                sound.append(record)
+            except DataError as error:
+                bad.meet(error)
+        places = sorted(self.types)
+        by_column = list(zip(*values, strict=True)) if values else [()] * len(places)
+        columns = {
+            place: pa.array(
+                column, pa.float64() if self.types[place] != DICTIONARY else pa.string()
+            )
+            for place, column in zip(places, by_column, strict=True)
+        }
+        return columns, sound
+
+    def _values_of(self, record: Record) -> list[float | str | None]:
+        """Numbers and texts of the columns that are read."""
+        fields, path = record.fields, self.table.path
+        if len(fields) != self.width:
+            words = f"found {len(fields)} field{'s' * (len(fields) != 1)}, expected {self.width}"
+            raise DataError(words, path, record.line, min(len(fields), self.width) + 1)
+        values: list[float | str | None] = []
+        for place in sorted(self.types):
+            try:
+                is_text = self.types[place] == DICTIONARY
+                values.append(_utf8(fields[place]) if is_text else _number(fields[place]))
+            except ValueError as error:
+                within = self.table.places.within(place)
+                words = f"found {fields[place]!r}{within}, expected {error}"
+                if record.line == self.unsure_line:
+                    words += f"; {STATE_HEADER}"
+                raise DataError(words, path, record.line, place + 1) from None
+        return values
+
+
+def _uses(places: Places, width: int) -> Array:
+    """What each field is, as `parse_numbers` wants to know it."""
+    uses = np.full(width, SKIPPED, np.int64)
+    uses[places.numbers] = np.arange(len(places.numbers))
+    if places.label is not None:
+        uses[places.label] = LABEL
+    return uses
+
+
+def _as_integers(y: Array) -> Array:
+    """Labels that are whole numbers as such."""
+    is_whole = y.dtype == np.float64 and (np.abs(y) < 1 << 53).all() and (y == y.round()).all()
+    return y.astype(np.int64) if is_whole and y.size else y
+
+
+def _number(text: str) -> float | None:
+    """What Arrow reads too; None if it is missing."""
+    text = text.strip(" \t")
+    if not _is_number(text):
+        raise ValueError(_A_NUMBER)
+    return None if text in MISSING_TEXTS or NOT_A_NUMBER.fullmatch(text) else float(text)
+
+
+def _is_number(text: str) -> bool:
+    """True of what Arrow takes for a number, or for a missing one."""
+    text = text.strip(" \t")
+    kinds = NUMBER, INFINITE, NOT_A_NUMBER
+    return text in MISSING_TEXTS or any(kind.fullmatch(text) for kind in kinds)
+
+
+def _utf8(text: str) -> str:
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("UTF-8; convert the file to it")
+    return text

@@ -1,0 +1,47 @@
+"""A random sample of a stream of any length, in memory for as many rows as are wanted."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from polyplane.data.chunk_sizes import joined, widened
+from polyplane.data.chunks import Chunk
+from polyplane.engine.planes.planes import Array
+
+__all__ = ["sample"]
+
+
+def sample(chunks: Iterable[Chunk], n_rows: int, seed: int) -> tuple[Chunk, int]:
+    """So many rows, each as likely as any other, in their order; and how many there were."""
+    generator = np.random.default_rng(seed)
+    held: list[Chunk] = []
+    keys: list[Array] = []
+    n_held = n_met = 0
+    for chunk in chunks:
+        held.append(chunk)
+        keys.append(generator.random(chunk.X.shape[0]))
+        n_held, n_met = n_held + chunk.X.shape[0], n_met + chunk.X.shape[0]
+        if n_held > 2 * n_rows:
+            held, keys = _smallest(held, keys, n_rows)
+            n_held = n_rows
+    held, keys = _smallest(held, keys, n_rows)
+    return joined(held), n_met
+
+
+def _smallest(
+    chunks: list[Chunk], keys: list[Array], n_rows: int
+) -> tuple[list[Chunk], list[Array]]:
+    """The rows with the smallest keys."""
+    every = np.concatenate(keys)
+    if every.size <= n_rows:
+        return chunks, keys
+    limit = np.partition(every, n_rows - 1)[n_rows - 1]
+    width = max(chunk.X.shape[1] for chunk in chunks)
+    kept, kept_keys = [], []
+    for chunk, own in zip(chunks, keys, strict=True):
+        rows = np.flatnonzero(own <= limit)
+        X = chunk.X if isinstance(chunk.X, np.ndarray) else widened(chunk.X, width)
+        if rows.size:
+            kept.append(Chunk(X[rows], chunk.y[rows] if chunk.y.size else chunk.y))
+            kept_keys.append(own[rows])
+    return kept, kept_keys

@@ -1,0 +1,1 @@
+"""Tables: what each column is, and text values as columns of their own."""

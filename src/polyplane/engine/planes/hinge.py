@@ -1,0 +1,195 @@
+"""Steps on the multi-hyperplane hinge loss: the one loop of multi-class SVM, MM and all AMMs.
+
+Loss   max(0, 1 + best rival score - own score)                          (Eq. 4 and 8)
+Step   W <- (1 - 1/t) W; if the loss is positive also
+       W[own] += x / (lambda t) and W[rival] -= x / (lambda t)           (Eq. 11-13)
+
+In the sum representation (`planes.py`) only the two additions are left. With t rows visited so
+far the loss is positive where lambda t + Theta[rival] x - Theta[own] x > 0; before the first step
+W = 0 and every row violates.
+
+A class that may still grow has one more plane, its reserved zero plane (section 3.2), which wins
+where all planes of the class are below zero; at an update it becomes a plane of its own. That is
+all that tells AMM from MM, whose classes may not grow.
+SAMM reads W off Theta with shrinkage (`shrinkage.py`); the loop compares shrunk scores. With
+mu > 0 a plane may be shrunk to nothing: it is dormant, one more zero plane. Therefore
+- a zero plane wins where no plane of the class is above zero;
+- an own zero plane that is to be updated is the dormant plane with the largest Theta x, if that
+  is positive, else a new plane; a rival's is never a dormant one;
+- a class without room answers by its planes alone, and a dormant one scores 0.
+GAMM splits planes: at an update the own plane is cloned with probability p first, and p shrinks
+with each cloning.
+Equations of Wang, Djuric, Crammer, Vucetic (KDD 2011), doi:10.1145/2020408.2020420.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from polyplane.engine.jit import inlined, jit
+from polyplane.engine.planes.assignment import best_scores, plane_of_other, plane_of_own
+from polyplane.engine.planes.planes import (
+    CLONED,
+    MISTAKES,
+    NO_PLANE,
+    clone_plane,
+    count_up,
+    growing_rival,
+    inverse_length,
+    is_full,
+    new_plane,
+    rivals_may_grow,
+    spans_of,
+    tiles_used,
+)
+from polyplane.engine.planes.shrinkage import (
+    HingeRule,
+    SparseRule,
+    plane_to_update,
+    score_by_rule,
+    zero_wins,
+)
+from polyplane.engine.rows.storage import add_to_pair, open_row, page_of, score_planes, squared_norm
+from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.engine.tiles import at, put
+
+__all__ = ["UNASSIGNED", "HingeRule", "SparseRule", "hinge_epoch", "reassign"]
+
+ROWS_AHEAD = 4  # rows between asking for one and needing it; 2 to 4 are alike when all is quiet
+UNASSIGNED = -2  # a row that has not chosen its plane yet
+
+
+@inlined
+def change_norm(planes: Any, plane: Any, change: Any) -> Any:
+    """|Theta|^2 += change."""
+    after = at(planes.squared_norms, plane) + change
+    put(planes.squared_norms, plane, after)
+    put(planes.inverse_lengths, plane, inverse_length(after))
+
+
+@inlined
+def update(
+    page: Any, a: Any, b: Any, planes: Any, own: Any, rival: Any, weight: Any, t: Any
+) -> Any:
+    """Theta[own] += weight x, Theta[rival] -= weight x, their norms, and the average."""
+    norm = weight * squared_norm(page, a, b)
+    change_norm(planes, own, weight * (2.0 * at(planes.scores, own) + norm))
+    if rival != NO_PLANE:
+        change_norm(planes, rival, weight * (norm - 2.0 * at(planes.scores, rival)))
+    add_to_pair(page, a, b, planes.sums, planes.stride, own, rival, weight)
+    if planes.keeps_average:
+        timed = np.float32(weight * (t * (t + 1.0)))
+        add_to_pair(page, a, b, planes.timed_sums, planes.stride, own, rival, timed)
+
+
+@inlined
+def own_plane(planes: Any, scores: Any, label: Any, best: Any, zero_wins: Any, chosen: Any) -> Any:
+    """The plane that answers for its class and its score; NO_PLANE is the zero plane."""
+    may_grow = at(planes.room_left, label) > 0
+    if chosen >= 0 and at(planes.owner, chosen) != NO_PLANE:  # Eq. 8: z is fixed
+        return chosen, at(scores, chosen)
+    if may_grow and (zero_wins or chosen != UNASSIGNED):  # or it was pruned
+        return NO_PLANE, np.float32(0)
+    return UNASSIGNED, best  # Eq. 10, sought only if the row violates
+
+
+@inlined
+def splits(planes: Any, plane: Any, coins: Any, k: Any, rule: Any) -> Any:
+    """Whether the coin of this step clones a plane: with probability p, where there is room."""
+    if coins.size == 0 or coins[k] >= rule.clone_probability:
+        return False
+    p = rule.clone_probability * rule.clone_decay ** np.float64(at(planes.counts, CLONED))
+    return coins[k] < p and at(planes.room_left, at(planes.owner, plane)) > 0
+
+
+@inlined
+def rival_to_lower(
+    planes: Any, scores: Any, tiles: Any, label: Any, score: Any, is_zero: Any, rule: Any
+) -> Any:
+    """The rival plane that has this score; a zero plane becomes a plane or stays as it is."""
+    if not is_zero:
+        return plane_of_other(scores, planes.owner, tiles, label, score)
+    if rule.grows_rivals:
+        return new_plane(planes, growing_rival(planes, label))
+    return NO_PLANE
+
+
+@jit
+def hinge_epoch(
+    rows: Any,
+    targets: Any,
+    order: Any,
+    state: Any,
+    rule: Any,
+    coins: Any,
+    chosen_planes: Any,
+    t: Any,
+) -> Any:
+    """Visit rows in `order`; change `state` in place; return the new count of visited rows.
+
+    `coins` holds a uniform number for each entry of `order`, or nothing where nothing is cloned.
+    `chosen_planes` is empty for online training; for Alg. 1 it holds z, the plane of each row,
+    rows still UNASSIGNED note their choice, and nothing is cloned. A full state returns early.
+    """
+    page = page_of(rows)
+    wanted = spans_of_targets(targets)
+    planes = spans_of(state)
+    is_online = chosen_planes.size == 0
+    last = order.size - 1
+    for k in range(order.size):
+        if is_full(planes):
+            return t
+        i = order[k]
+        label = label_of(wanted, i)
+        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
+        tiles = tiles_used(planes)
+        scores = score_by_rule(rule, page, a, b, ahead, planes, tiles, t)
+        best, rival_score = best_scores(scores, planes.owner, tiles, label)
+        if rival_score >= best:
+            count_up(planes, MISTAKES)
+        chosen = UNASSIGNED if is_online else chosen_planes[i]
+        own, own_score = own_plane(planes, scores, label, best, zero_wins(rule, best), chosen)
+        own_is_zero = own == NO_PLANE
+        rival_is_zero = zero_wins(rule, rival_score) and rivals_may_grow(planes, label)
+        if rival_is_zero:
+            rival_score = np.float32(0)
+        violates = t == 0 or rule.alpha * t + rival_score - own_score > 0  # Eq. 4, Eq. 8
+        if own == UNASSIGNED and (violates or not is_online):
+            own = plane_of_own(scores, planes.owner, tiles, label, best)
+        if violates:
+            own = plane_to_update(rule, planes, label, best, own, t)
+            if own_is_zero and own == NO_PLANE:
+                own = new_plane(planes, label)
+            elif is_online and own != NO_PLANE and splits(planes, own, coins, k, rule):
+                clone_plane(planes, own)
+            rival = rival_to_lower(planes, scores, tiles, label, rival_score, rival_is_zero, rule)
+            if own != NO_PLANE:  # which a score that overflowed to NaN would leave
+                update(page, a, b, planes, own, rival, weight_of(wanted, i), t)  # Eq. 11-13
+        if not is_online:
+            chosen_planes[i] = own
+        t += 1
+    return t
+
+
+@jit
+def reassign(rows: Any, targets: Any, order: Any, state: Any, chosen_planes: Any) -> Any:
+    """z of Eq. 9-10: each row takes the best plane of its class; return how many changed."""
+    page = page_of(rows)
+    wanted = spans_of_targets(targets)
+    planes = spans_of(state)
+    tiles = tiles_used(planes)
+    n_changed = 0
+    for i in order:
+        label = label_of(wanted, i)
+        before = chosen_planes[i]
+        if before >= 0 and at(planes.owner, before) == NO_PLANE:
+            before = NO_PLANE
+        a, b, ahead = open_row(page, i, i)
+        score_planes(page, a, b, ahead, planes, tiles)
+        best, _ = best_scores(planes.scores, planes.owner, tiles, label)
+        own, _ = own_plane(planes, planes.scores, label, best, best < 0, UNASSIGNED)
+        if own == UNASSIGNED:
+            own = plane_of_own(planes.scores, planes.owner, tiles, label, best)
+        n_changed += own != before
+        chosen_planes[i] = own
+    return n_changed

@@ -1,0 +1,1 @@
+"""Rows behind one set of words: storages, columns mapped on the way, products of two columns."""

@@ -1,0 +1,1 @@
+"""What kernel machines share: fit, support rows in training, prediction."""

@@ -1,0 +1,367 @@
+"""The scikit-learn face of every kernel machine: one path for `fit` and `partial_fit`.
+
+A machine adds its parameters, its walk over a chunk and how its coefficients are read off.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from polyplane.engine.order import in_place, shuffle
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import DenseRows, packed
+from polyplane.engine.support.gram import LinearKernel, PolynomialKernel, RbfKernel, SigmoidKernel
+from polyplane.engine.support.support_set import SupportSet, Visit, empty_set
+from polyplane.estimator.kernels.kernel_prediction import KernelPredictor
+from polyplane.estimator.kernels.kernel_training import (
+    KernelCourse,
+    KernelModel,
+    KernelTraining,
+    Walker,
+    learn_chunk,
+    make_lines,
+)
+from polyplane.estimator.memory import check_memory
+from polyplane.estimator.parameters import (
+    at_least,
+    check_parameters,
+    parameter,
+    with_parameters,
+)
+from polyplane.estimator.progress import Report, progress, without_errors
+from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.thread_safety import writes
+from polyplane.estimator.validation import (
+    TrainingData,
+    check_weights_are_known,
+    read_training,
+    weighty,
+)
+from polyplane.model.kernels import FormulaKernel, FunctionKernel, GivenKernel, Kernel
+
+__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier"]
+
+ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
+LEAST_VARIANCE = 1e-30  # squares of less than float32's least number are 0
+BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
+NO_COINS = np.empty((0, 0))
+NO_SLOTS = np.empty(0, np.int32)
+
+
+@with_parameters
+class KernelClassifier(KernelPredictor):
+    """Classifier whose problems are sums of kernels around support vectors."""
+
+    # ---- what a machine adds -------------------------------------------------------------
+
+    def _new_set(self) -> SupportSet:
+        """The set of a problem that has not met a row."""
+        return empty_set(1, 0)
+
+    def _rule(self) -> Any:
+        """What the steps follow."""
+        raise NotImplementedError
+
+    def _rule_like(self, model: KernelModel) -> Any:
+        """A rule as the model's would be."""
+        return self._rule()
+
+    def _totals_of_slots(self) -> tuple[int, ...]:
+        """Which of the totals are slots."""
+        return ()
+
+    def _walk(
+        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
+    ) -> int:
+        """Visit rows of a chunk; return how far it came."""
+        raise NotImplementedError
+
+    def _coins(self, model: KernelModel, n_rows: int) -> Array:
+        """Uniform numbers for the steps, by row."""
+        return NO_COINS
+
+    def _foreseen(self, model: KernelModel, coins: Array) -> Array:
+        """Slots whose lines of the cache the next steps are likely to want."""
+        return NO_SLOTS
+
+    def _finish(self, training: KernelTraining, model: KernelModel) -> None:
+        """What a fit does with a model in the end."""
+
+    def _finishes(self) -> bool:
+        """Whether it does."""
+        return True
+
+    def _has_settled(self, model: KernelModel) -> bool:
+        """Asked after each pass: whether another one would change nothing."""
+        return False
+
+    def _chunk_size(self) -> int:
+        """Rows that one block of kernel values serves."""
+        return 256
+
+    def _cache_bytes(self) -> int:
+        """Memory for kernel values among support vectors."""
+        return 0
+
+    def _offset(self) -> float:
+        """A constant added to the kernel."""
+        return 0.0
+
+    # ---- training ------------------------------------------------------------------------
+
+    @writes
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on the rows of X.
+
+        X may be a `polyplane.stream`, which has the labels in it; then y is left out.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight)
+            return fit_stream(self, X)
+        goes_on = self.warm_start and hasattr(self, "_training")
+        with self._recovering(goes_on):
+            check_parameters(self)
+            data, labels = self._read_training(X, y, None, sample_weight, goes_on)
+            self._check_whole(data, labels)
+            self._meet(data, labels, goes_on)
+            forget_stream(self)
+            self.n_iter_, self._training.course = 0, None
+            self._train(self._training, data)
+        return self
+
+    @writes
+    def resume(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with a fit that was interrupted, given the same rows again.
+
+        The model becomes what it would have been without the interruption, to the bit.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight)
+            return fit_stream(self, X, resumes=True)
+        with self._recovering(True):
+            check_is_fitted(self)
+            check_parameters(self)
+            course = self._training.course
+            check_can_resume(self, course is not None)
+            data, _ = self._read_training(X, y, None, sample_weight, True)
+            check_same_rows(self, seen_rows(data.labels), course.rows_seen)  # type: ignore[union-attr]
+            self._training = self._training.copied()
+            self._train(self._training, data)
+        return self
+
+    def _check_whole(self, data: TrainingData, labels: Array) -> None:
+        """What `fit` asks of its data beyond what each row must be."""
+        if labels.size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
+                f"class, {labels.tolist()[0]!r}."
+            )
+        if self.kernel == "precomputed" and data.labels.size != self.n_features_in_:
+            raise ValueError(
+                "kernel='precomputed' needs a square matrix of kernel values between all training "
+                f"rows; X has {data.labels.size} rows and {self.n_features_in_} columns."
+            )
+
+    def _train(self, training: KernelTraining, data: TrainingData) -> None:
+        """Passes over the rows until nothing moves, and what follows the last."""
+        members = weighty(in_place(data.labels.size), data.weights)
+        make_lines(training, self._cache_bytes() > 0)
+        course = training.course = training.course or self._set_out(training, data)
+        n_left = (self.max_iter - self.n_iter_) * members.size - course.n_visited
+        with self._progress(n_left) as new_report:
+            report = new_report
+            while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
+                order = members.copy()
+                if course.mixed_by is None:
+                    course.mixed_by = training.generator.bit_generator.state
+                if self.shuffle:
+                    training.generator.bit_generator.state = course.mixed_by
+                    shuffle(order, training.generator)
+                rest = order[course.n_visited :]
+                if self.n_iter_ > 0 or course.first_number > 0:
+                    report = without_errors(report)
+                self._pass(training, data, rest, course.first_number, report)
+                self.n_iter_, course.n_visited, course.mixed_by = self.n_iter_ + 1, 0, None
+                for model in training.models:
+                    model.is_over = self._has_settled(model)
+            if self._finishes():
+                for model in training.models:
+                    self._finish(training, model)
+        training.course = None
+        training.forget_results()
+
+    def _set_out(self, training: KernelTraining, data: TrainingData) -> KernelCourse:
+        """The beginning of a fit."""
+        is_same = self.kernel == "precomputed"  # its rows are those of the fit before
+        first_number = 0 if is_same else training.n_seen
+        training.n_seen = first_number + data.labels.size
+        return KernelCourse(seen_rows(data.labels), first_number)
+
+    @writes
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        goes_on = hasattr(self, "_training")
+        with self._recovering(goes_on):
+            check_parameters(self)
+            self._check_streamable()
+            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+            self._meet(data, labels, goes_on)
+            if not goes_on:
+                self.n_iter_ = 1
+            training = self._training
+            training.course = None
+            make_lines(training, self._cache_bytes() > 0)
+            members = weighty(in_place(data.labels.size), data.weights)
+            first_number = training.n_seen
+            training.n_seen += data.labels.size
+            with self._progress(members.size) as report:
+                self._pass(training, data, members, first_number, report)
+        return self
+
+    @contextlib.contextmanager
+    def _recovering(self, goes_on: bool) -> Iterator[None]:
+        """What goes wrong before a chunk is learned, or in a new fit, leaves all as it was.
+
+        Ctrl-C leaves what has been learned; so does an error in a training that goes on, since its
+        new support vectors are already among the old ones.
+        """
+        state: Any = vars(self)
+        before = dict(state)
+        try:
+            yield
+        except BaseException as error:
+            training = state.get("_training")
+            has_learned = training is not before.get("_training") and training.n_learned > 0
+            if not has_learned or (isinstance(error, Exception) and not goes_on):
+                state.clear()
+                state.update(before)
+            raise
+
+    def _check_streamable(self) -> None:
+        check_weights_are_known(self)
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' needs all rows at once, not a stream: rows yet to come have "
+                "no kernel values. Give a function as the kernel instead."
+            )
+
+    def _pass(
+        self,
+        training: KernelTraining,
+        data: TrainingData,
+        order: Array,
+        first_number: int,
+        report: Report,
+    ) -> None:
+        """Visit the rows of `order`, a chunk at a time."""
+        walker = Walker(self._walk, self._coins, self._foreseen, self._cache_bytes() > 0)
+        n_jobs, size = effective_n_jobs(self.n_jobs), self._chunk_size()
+        for start in range(0, order.size, size):
+            training.forget_results()
+            part = order[start : start + size]
+            learn_chunk(training, data, part, first_number, walker, n_jobs, report)
+
+    def _progress(self, n_rows: int) -> Any:
+        return progress(type(self).__name__, n_rows, bool(self.verbose), "support vectors")
+
+    def _read_training(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
+    ) -> tuple[TrainingData, Array]:
+        known = self._training.labels if goes_on else None
+        return read_training(self, X, y, classes, sample_weight, known, 0.0)
+
+    def _meet(self, data: TrainingData, labels: Array, goes_on: bool) -> None:
+        """What is new in the data, to the training and to its problems."""
+        if not goes_on:
+            self.gamma_ = self._gamma(data)
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            is_dense = isinstance(data.rows, DenseRows)
+            kernel, cache = self._kernel(is_dense), self._cache_bytes()
+            self._training = KernelTraining(self.multi_class, seed, labels, kernel, cache, is_dense)
+        else:
+            self._training = self._training.copied()
+        training = self._training
+        training.forget_results()
+        training.labels = labels
+        training.kernel = replace(training.kernel, n_columns=self.n_features_in_)
+        known = {model.problem for model in training.models}
+        n_new = training.decomposition(self.combine).n_problems() - len(known)
+        name, what = type(self).__name__, "support vectors"
+        check_memory(name, training.kind, n_new, BYTES_OF_PROBLEM, what)
+        for problem in training.decomposition(self.combine).problems():
+            if problem not in known:
+                training.models.append(KernelModel(problem, self._new_set(), training.seed))
+        for model in training.models:
+            model.rule, model.is_over = self._rule(), False
+        self.classes_ = training.classes
+
+    def _gamma(self, data: TrainingData) -> float:
+        """The number that gamma stands for; what storage holds of zeros does not matter."""
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        n_columns = self.n_features_in_
+        if self.gamma == "auto" or self.kernel in ("linear", "precomputed"):
+            return 1.0 / n_columns
+        members = weighty(in_place(data.labels.size), data.weights)
+        total = squares = 0.0
+        for start in range(0, members.size, ROWS_AT_ONCE):
+            some = packed(data.rows, members[start : start + ROWS_AT_ONCE]).values
+            some = some[some != 0].astype(np.float64)
+            total, squares = total + some.sum(), squares + np.square(some).sum()
+        n_values = members.size * n_columns
+        variance = squares / n_values - (total / n_values) ** 2
+        if 0 < variance < LEAST_VARIANCE:
+            raise ValueError(
+                f"The variance of X is {variance:.3g}: products of such small numbers vanish in "
+                "float32. Scale the columns first, for example with "
+                "sklearn.preprocessing.StandardScaler."
+            )
+        return float(1.0 / (n_columns * variance)) if variance > 0 else 1.0
+
+    def _kernel(self, is_dense: bool) -> Kernel:
+        offset, n_columns = self._offset(), self.n_features_in_
+        if callable(self.kernel):
+            return FunctionKernel(
+                function=self.kernel, offset=offset, n_columns=n_columns, is_dense=is_dense
+            )
+        if self.kernel == "precomputed":
+            return GivenKernel(offset=offset, n_columns=n_columns)
+        gamma, coef0, constant = (np.float32(x) for x in (self.gamma_, self.coef0, offset))
+        formulas = {
+            "rbf": RbfKernel(gamma, constant),
+            "linear": LinearKernel(constant),
+            "poly": PolynomialKernel(gamma, coef0, self.degree, constant),
+            "sigmoid": SigmoidKernel(gamma, coef0, constant),
+        }
+        return FormulaKernel(formula=formulas[self.kernel], n_columns=n_columns)
+
+
+@with_parameters
+class CachedKernelClassifier(KernelClassifier):
+    """A kernel machine whose steps look at kernel values among support vectors."""
+
+    cache_mb: int = parameter(
+        default=256,
+        allowed=at_least(1),
+        meaning="Megabytes for kernel values among support vectors; less is only slower.",
+    )
+
+    @writes
+    def finish(self) -> Self:
+        """What `fit` does in the end, for a stream that pauses."""
+        check_is_fitted(self)
+        self._training.forget_results()
+        make_lines(self._training, self._cache_bytes() > 0)
+        for model in self._training.models:
+            self._finish(self._training, model)
+        return self
+
+    def _cache_bytes(self) -> int:
+        return int(self.cache_mb) << 20

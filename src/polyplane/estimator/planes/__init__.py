@@ -1,0 +1,1 @@
+"""What hyperplane machines share: fit, passes, models in training, prediction."""

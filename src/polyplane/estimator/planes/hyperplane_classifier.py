@@ -1,0 +1,363 @@
+"""The scikit-learn face of every hyperplane machine: one path for `fit` and `partial_fit`.
+
+A machine adds its parameters and what `machine.py` lists; how a fitted one predicts is in
+`predictor.py`; how it is trained, as users know it from scikit-learn, is here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from polyplane.engine.order import in_place, shuffle
+from polyplane.engine.planes.planes import Array, with_classes, with_features, zero_planes
+from polyplane.engine.rows.storage import with_own_page
+from polyplane.engine.targets import LEFT_OUT, rows_of
+from polyplane.engine.tiles import LANES
+from polyplane.estimator.memory import check_memory
+from polyplane.estimator.parameters import check_parameters, with_parameters
+from polyplane.estimator.planes.passes import Passes
+from polyplane.estimator.planes.training import (
+    NO_CHOICE,
+    Model,
+    Training,
+    for_each,
+    visit,
+)
+from polyplane.estimator.progress import Report, progress, without_errors
+from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.thread_safety import writes
+from polyplane.estimator.validation import (
+    TrainingData,
+    all_or_nothing,
+    check_weights_are_known,
+    codes_of,
+    read_matrix_and_labels,
+    read_training,
+    weighty,
+)
+from polyplane.model.decomposition import Decomposition, Problem
+
+__all__ = ["HyperplaneClassifier", "stratified"]
+
+ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
+SEARCH_EPOCHS = 3
+BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
+
+
+@with_parameters
+class HyperplaneClassifier(Passes):
+    """Classifier whose classes are maxima of hyperplanes."""
+
+    # ---- training ------------------------------------------------------------------------
+
+    @writes
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
+        """Train on the rows of X; X_val and y_val, if given, are for early stopping.
+
+        X may be a `polyplane.stream`, which has the labels in it; then y is left out.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
+            return fit_stream(self, X)
+        with all_or_nothing(self):
+            check_parameters(self)
+            goes_on = self.warm_start and hasattr(self, "_training")
+            data, labels = self._read_training(X, y, None, sample_weight, goes_on)
+            if labels.size < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
+                    f"class, {labels.tolist()[0]!r}."
+                )
+            validation = self._read_validation(X_val, y_val, labels)
+            seed = self._draw_seed()
+            self._found = self._better_settings(data, labels, seed)
+            if not goes_on:
+                self._training = self._new_training(seed)
+            seen = self._training_view(self._training, data)
+            self._meet(self._training, labels, seen)
+            forget_stream(self)
+            self._training.rows_seen, self._training.split_seed = seen_rows(data.labels), seed
+            members, held_out = self._split(data, validation, seed)
+            self._set_out(self._training, seen, members)  # from here on it can be resumed
+        return self._run(seen, members, held_out)
+
+    @writes
+    def resume(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Self:
+        """Go on with a fit that was interrupted, given the same rows again.
+
+        The model becomes what it would have been without the interruption, to the bit.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
+            return fit_stream(self, X, resumes=True)
+        with all_or_nothing(self):
+            check_is_fitted(self)
+            check_parameters(self)
+            check_can_resume(self, self._training.is_unfinished)
+            data, labels = self._read_training(X, y, None, sample_weight, True)
+            check_same_rows(self, seen_rows(data.labels), self._training.rows_seen)
+            validation = self._read_validation(X_val, y_val, labels)
+            seen = self._training_view(self._training, data)
+            members, held_out = self._split(data, validation, self._training.split_seed)
+        return self._run(seen, members, held_out)
+
+    def _run(self, data: TrainingData, members: Array, held_out: Any) -> Self:
+        """The passes of a fit, or those that are left of it."""
+        n_steps = self._count_steps(data, members) - self._count_steps_made()
+        with progress(self._title(), n_steps, self._shows()) as report:
+            self._train(self._training, data, members, held_out, report)
+        self._complete(self._training, data, members)
+        return self
+
+    def _count_steps_made(self) -> int:
+        """Steps of the fit at work."""
+        training = self._training
+        return sum(
+            course.n_passes * course.n_rows + (model.n_steps - course.first_step) * course.is_amid
+            for model, course in zip(training.models, training.courses, strict=False)
+        )
+
+    def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
+        """What a fit does with its models in the end."""
+
+    @writes
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        with all_or_nothing(self):
+            check_parameters(self)
+            goes_on = hasattr(self, "_training")
+            if not goes_on:
+                self._found = {}
+            check_weights_are_known(self)
+            self._check_streamable()
+            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+            if not goes_on:
+                self._training = self._new_training(self._draw_seed())
+                self.n_iter_ = 1
+            self._training.courses = []
+            members = weighty(in_place(data.labels.size), data.weights)
+            data, members = self._meet_chunk(data, labels, members)
+        models = self._training.models
+
+        def learn(k: int, report: Report) -> None:
+            if len(models) > 1:
+                report = without_errors(report)
+            own_rows = data._replace(rows=with_own_page(data.rows))
+            order = rows_of(members, models[k].targets(data))
+            self._follow(models[k], own_rows, order, report)
+
+        with progress(self._title(), self._count_steps(data, members, 1), self._shows()) as report:
+            for_each(learn, len(models), effective_n_jobs(self.n_jobs), report)
+        return self
+
+    def _meet_chunk(
+        self, data: TrainingData, labels: Array, members: Array
+    ) -> tuple[TrainingData, Array]:
+        """What is new in a chunk; return it as steps see it, and the rows to visit."""
+        self._meet(self._training, labels, data)
+        return data, members
+
+    def _follow(self, model: Model, data: TrainingData, order: Array, report: Report) -> None:
+        """Visit the rows of a chunk."""
+        visit(model, data, order, NO_CHOICE, self._walk(), report)
+
+    def _check_streamable(self) -> None:
+        if self.alpha == "auto" and "alpha" not in self._found:
+            raise ValueError('alpha="auto" needs all rows at once, not a stream: give a number.')
+
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def _shows(self) -> bool:
+        return bool(self.verbose)
+
+    def _count_steps(self, data: TrainingData, members: Array, n_passes: int | None = None) -> int:
+        """How many steps all models together are about to make."""
+        total = 0
+        for model in self._training.models:
+            order = rows_of(members, model.targets(data))
+            passes = self._count_passes(order.size) if n_passes is None else n_passes
+            total += sum(self._part_of_pass(order, k).size for k in range(passes))
+        return total
+
+    def _setting(self, name: str) -> Any:
+        value = getattr(self, name)
+        return self._found[name] if isinstance(value, str) and value == "auto" else value
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _read_training(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
+    ) -> tuple[TrainingData, Array]:
+        """Checked rows with codes and weights, and all labels known from now on."""
+        constant = self._training.constant if goes_on else float(self.fit_intercept)
+        known = self._training.labels if goes_on else None
+        data, labels = read_training(self, X, y, classes, sample_weight, known, constant)
+        return data._replace(rows=self._mapped_rows(data.rows)), labels
+
+    def _read_validation(self, X: Any, y: Any, labels: Array) -> TrainingData | None:
+        if X is None and y is None:
+            return None
+        if X is None or y is None:
+            raise ValueError("X_val and y_val go together: give both or neither.")
+        rows, y = read_matrix_and_labels(self, X, y, False, float(self.fit_intercept))
+        known, codes = codes_of(y, labels)
+        if known.size > labels.size:
+            raise ValueError(
+                f"y_val holds labels that y does not: {known[labels.size :].tolist()}."
+            )
+        return TrainingData(self._mapped_rows(rows), codes, np.empty(0, np.float32))
+
+    def _new_training(self, seed: int) -> Training:
+        return Training(
+            kind=self._setting("multi_class"),
+            seed=seed,
+            constant=float(self.fit_intercept),
+            labels=np.empty(0),
+            n_columns=self.n_features_in_,
+        )
+
+    def _meet(self, training: Training, labels: Array, data: TrainingData) -> None:
+        """Classes and columns that training has not met yet."""
+        training.forget_results()
+        training.labels = labels
+        training.n_columns = self.n_features_in_
+        known = {(model.problem, model.estimator) for model in training.models}
+        self._check_memory(training, len(known))
+        for problem in training.decomposition(self.combine).problems():
+            for e in range(self.n_estimators):
+                if (problem, e) not in known:
+                    training.models.append(self._new_model(training, problem, e))
+        for model in training.models:
+            self._introduce(model, training, data)
+        self.classes_ = training.classes
+
+    def _check_memory(self, training: Training, n_known: int) -> None:
+        """Planes of models to come, in training and as they will be finished."""
+        n_models = training.decomposition(self.combine).n_problems() * self.n_estimators
+        n_codes = max(2, training.labels.size) if training.kind == "joint" else 2
+        n_features = 1 + self._features_of(training)
+        n_planes = self._least_planes(n_codes)
+        n_lanes = -(-n_planes // LANES) * LANES * (2 if self._keeps_average(training) else 1)
+        n_bytes = 4 * (n_features * (n_lanes + n_planes) + training.labels.size) + BYTES_OF_MODEL
+        what = f"{n_planes} planes with {n_features:,} numbers each"
+        check_memory(type(self).__name__, training.kind, n_models - n_known, n_bytes, what)
+
+    def _new_model(self, training: Training, problem: Problem, estimator: int) -> Model:
+        """All models of one estimator have the same seed: alone they would have it, too."""
+        seed = training.seed
+        if estimator > 0:
+            seed = int(np.random.default_rng([training.seed, estimator]).integers(2**31))
+        n_features = self._features_of(training)
+        return Model(
+            problem=problem,
+            estimator=estimator,
+            planes=zero_planes(n_features, self._keeps_average(training)),
+            alpha=1.0,
+            constant=training.constant,
+            seed=seed,
+            n_features=n_features,
+        )
+
+    def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
+        """What is new in the data to a model; it starts when it has a row to visit.
+
+        A model always knows at least two classes: until the second one is named, it stands for
+        all that the first one is not.
+        """
+        model.alpha = self._alpha_of(model)
+        model.n_features = self._features_of(training)
+        model.planes = with_features(model.planes, model.n_features)
+        model.codes = model.problem.codes(training.labels.size)
+        n_before = model.planes.room_left.size
+        n_now = model.problem.n_codes(training.labels.size)
+        if n_now > n_before and model.visits(data).any():
+            model.planes = with_classes(model.planes, n_now, self._room_per_class())
+            self._start_classes(model, data, n_before)
+
+    def _split(
+        self, data: TrainingData, validation: TrainingData | None, seed: int
+    ) -> tuple[Array, tuple[TrainingData, Array] | None]:
+        """Rows to train on, and rows that early stopping looks at."""
+        members = weighty(in_place(data.labels.size), data.weights)
+        if not self.early_stopping:
+            return members, None
+        if validation is not None:
+            return members, (validation, in_place(validation.labels.size))
+        members, held_out = stratified(members, data.labels, self.validation_fraction, seed)
+        return members, (data, held_out)
+
+    # ---- search --------------------------------------------------------------------------
+
+    def _better_settings(self, data: TrainingData, labels: Array, seed: int) -> dict[str, Any]:
+        """What is set to 'auto', found by trials on held-out rows."""
+        if self.alpha != "auto":
+            return {}
+        return {"alpha": self._best_of("alpha", ALPHAS, {}, data, labels, seed)}
+
+    def _best_of(
+        self,
+        name: str,
+        values: Sequence[Any],
+        fixed: dict[str, Any],
+        data: TrainingData,
+        labels: Array,
+        seed: int,
+    ) -> Any:
+        """The value of a parameter with the lowest error on held-out rows, others being fixed."""
+        members = weighty(in_place(data.labels.size), data.weights)
+        members, held_out = stratified(members, data.labels, self.validation_fraction, seed)
+        epochs = min(self.max_iter, SEARCH_EPOCHS)
+        errors = np.empty(len(values))
+
+        def try_value(k: int, report: Report) -> None:
+            changes = {"max_iter": epochs, "n_jobs": 1, **fixed, name: values[k]}
+            trial: Any = type(self)(**(self.get_params() | changes))
+            trial.n_features_in_, trial._found = self.n_features_in_, {}
+            training = trial._new_training(seed)
+            own_rows = data._replace(rows=with_own_page(data.rows))
+            trial._meet(training, labels, own_rows)
+            trial._train(training, own_rows, members, None, report)
+            errors[k] = trial._error(training, own_rows, held_out)
+
+        title = f"{self._title()}: {name}"
+        counts = np.bincount(data.labels[members], minlength=labels.size)
+        problems = Decomposition(self.multi_class, self.combine, labels).problems()
+        visited = [counts[problem.codes(labels.size) != LEFT_OUT].sum() for problem in problems]
+        total = len(values) * epochs * self.n_estimators * int(sum(visited))
+        with progress(title, total, self._shows(), is_search=True) as report:
+            for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
+        return values[int(np.argmin(errors))]
+
+
+def stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:
+    """Rows to keep and rows to hold out: of every class about the same share, at random."""
+    mixed = members.copy()
+    shuffle(mixed, np.random.default_rng(seed))
+    by_class = mixed[np.argsort(labels[mixed], kind="stable")]
+    place = np.floor(np.arange(by_class.size) * share)
+    is_held_out = np.diff(place, append=np.floor(by_class.size * share)) > 0
+    is_held_out[-1] |= not is_held_out.any()  # of few rows one at least
+    return by_class[~is_held_out], by_class[is_held_out]

@@ -1,0 +1,342 @@
+"""Models in training: their planes, what they have seen, and the walk over rows.
+
+A classifier is one model or, where it is taken apart into problems or is an ensemble, several
+side by side: each with planes, steps and order of its own, so that it is the model that its
+problem alone would have given, and so that threads need not meet.
+All training, whether `fit`, `partial_fit` or a search, is `visit`: rows in some order, cut only
+where something is due by the count of steps. Where the caller cuts his data changes nothing.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyplane.engine.planes.planes import (
+    CREATED,
+    MISTAKES,
+    NO_PLANE,
+    PRUNED,
+    Array,
+    Planes,
+    copied,
+    count_planes,
+    has_idle_tile,
+    live_lanes,
+    mean_sums,
+    with_more_room,
+)
+from polyplane.engine.targets import LEFT_OUT, Targets
+from polyplane.estimator.known_classes import ClassesMet
+from polyplane.estimator.progress import Report
+from polyplane.estimator.resuming import SeenRows, interrupts_wait
+from polyplane.estimator.validation import TrainingData
+from polyplane.model.decomposition import Problem
+from polyplane.model.plane_record import FinishedPlanes, PlaneRecord, record_of
+
+__all__ = [
+    "HISTORY",
+    "NO_CHOICE",
+    "Course",
+    "Model",
+    "Snapshot",
+    "Training",
+    "Walk",
+    "Watch",
+    "for_each",
+    "next_multiple",
+    "visit",
+]
+
+RECORD_EVERY = 10_000  # steps between points of the history, after powers of two up to there
+HISTORY = np.dtype(
+    [
+        ("model", "i8"),
+        ("step", "i8"),
+        ("planes", "i8"),
+        ("created", "i8"),
+        ("pruned", "i8"),
+        ("error", "f8"),
+    ]
+)
+NO_CHOICE = np.empty(0, np.int32)
+NO_ROWS = SeenRows(0, 0)
+
+
+class Snapshot(NamedTuple):
+    """A state of a model to return to."""
+
+    planes: Planes
+    tally: Any
+    n_steps: int
+    mistakes_noted: int
+    n_notes: int
+
+
+@dataclass
+class Model:
+    """One model in training."""
+
+    problem: Problem
+    estimator: int  # which of an ensemble it belongs to
+    planes: Planes
+    alpha: float
+    constant: float  # 1 with an intercept, 0 without
+    seed: int
+    n_features: int  # of the planes, without the constant
+    codes: Array = field(default_factory=lambda: np.empty(0, np.int32))
+    n_steps: int = 0
+    mistakes_noted: int = 0
+    start_length: float = 1.0  # of the first row, for machines whose planes start at random
+    margin: float = 1.0  # between classes, for machines that start from prototypes
+    wide_margin: float = 1.0  # the same between few prototypes
+    tally: Any = None  # counts of rows by plane, for machines that balance them
+    rule: Any = None  # what its steps follow
+    columns: Any = None  # how columns are mapped, for machines that scale them
+    history: list[tuple[int, int, int, int, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.generator = np.random.default_rng(self.seed)
+
+    def targets(self, data: TrainingData) -> Targets:
+        """What this model is to learn of the rows."""
+        return Targets(data.labels, self.codes, data.weights)
+
+    def visits(self, data: TrainingData) -> Array:
+        """Which rows this model visits."""
+        is_visited: Array = self.codes[data.labels] != LEFT_OUT
+        if data.weights.size:
+            is_visited &= data.weights > 0
+        return is_visited
+
+    def first_row(self, data: TrainingData) -> int:
+        """The first row, as it stands, that this model visits."""
+        return int(np.argmax(self.visits(data)))
+
+    def start_of(self, n_planes: int, label: int, length: float) -> Array:
+        """Planes of a class before the first step: random directions of a length, or one zero.
+
+        Planes that start equal would be told apart only by the rule that breaks ties.
+        """
+        if n_planes == 1:
+            return np.zeros((1, 1), np.float32)
+        generator = np.random.default_rng([self.seed, label])
+        start = generator.standard_normal((n_planes, self.n_features + 1))
+        start *= length / np.linalg.norm(start, axis=1, keepdims=True)
+        start[:, 0] *= self.constant
+        return start.astype(np.float32)
+
+    @property
+    def mean_step(self) -> float:
+        """The step that the sums handed out stand for: the last, or the mean of the average."""
+        keeps_average = self.planes.timed_sums.size > 0
+        return (2 * self.n_steps + 1) / 3 if keeps_average else self.n_steps  # step t weighs t
+
+    def finished(self, alpha: float) -> FinishedPlanes:
+        """The planes reached, W = Theta / (alpha t)."""
+        lanes = live_lanes(self.planes)
+        sums = mean_sums(self.planes, self.n_steps)[: self.n_features + 1, lanes]
+        scale = 1.0 / (alpha * max(self.n_steps, 1))
+        scales = np.full(lanes.size, scale, np.float32)
+        return FinishedPlanes(sums, self.planes.owner[lanes], scales)
+
+    def snapshot(self) -> Snapshot:
+        """The state now."""
+        tally = self.tally and type(self.tally)(*(array.copy() for array in self.tally))
+        return Snapshot(
+            copied(self.planes), tally, self.n_steps, self.mistakes_noted, len(self.history)
+        )
+
+    def return_to(self, snapshot: Snapshot) -> None:
+        """Take up an earlier state."""
+        self.planes, self.tally, self.n_steps, self.mistakes_noted, n_notes = snapshot
+        del self.history[n_notes:]
+
+    def note(self) -> None:
+        """A point of the history; its error is that of the steps since the point before."""
+        counts = self.planes.counts
+        mistakes = int(counts[MISTAKES])
+        steps = self.n_steps - (self.history[-1][0] if self.history else 0)
+        error = (mistakes - self.mistakes_noted) / steps
+        self.mistakes_noted = mistakes
+        created, pruned = int(counts[CREATED]), int(counts[PRUNED])
+        self.history.append((self.n_steps, created - pruned, created, pruned, error))
+
+
+@dataclass
+class Course:
+    """How far one model has come in a fit: enough to go on after an interruption, to the bit."""
+
+    n_rows: int
+    chosen: Array  # the plane of each row, for machines that hold on to it
+    n_passes: int = 0  # completed
+    is_over: bool = False
+    first_step: int = 0  # of the pass at work
+    mixed_by: Any = None  # the generator's state before it mixed the rows of the pass at work
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether a pass has begun and not ended."""
+        return self.mixed_by is not None
+
+
+@dataclass
+class Watch:
+    """What early stopping has seen."""
+
+    best: float = np.inf
+    since_best: int = 0  # passes
+    snapshots: list[Snapshot] = field(default_factory=list)  # of all models at their best
+
+
+@dataclass
+class Training(ClassesMet):
+    """What `fit` and `partial_fit` leave behind and take up again."""
+
+    constant: float
+    n_columns: int
+    models: list[Model] = field(default_factory=list)
+    rows_seen: SeenRows = NO_ROWS  # by the latest fit
+    split_seed: int = 0  # of the rows that early stopping holds out
+    courses: list[Course] = field(default_factory=list)  # of the models, until a fit is finished
+    watch: Watch = field(default_factory=Watch)
+    columns: Any = None  # how columns are mapped, for machines that scale them
+    calibration: float = 1.0  # factor of class scores that makes them log-odds
+    buffer: Any = None  # the first rows of a stream, for machines that start from some
+    centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
+    starts: bool = True  # whether new models of such machines start from the rows they are shown
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a fit was interrupted."""
+        return len(self.courses) > 0
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of all models."""
+        return sum(model.n_steps for model in self.models)
+
+    def record(
+        self,
+        finish: Callable[[Model], FinishedPlanes],
+        combine: str,
+        empty_score: float,
+        is_soft: bool,
+    ) -> PlaneRecord:
+        """The classifier reached."""
+        if "_record" not in self.__dict__:
+            decomposition = self.decomposition(combine)
+            places = {problem: p for p, problem in enumerate(decomposition.problems())}
+            n_estimators = 1 + max(model.estimator for model in self.models)
+            made: list[list[Any]] = [[None] * len(places) for _ in range(n_estimators)]
+            for model in self.models:
+                finished = finish(model)
+                if decomposition.is_joint:
+                    finished = _of_known_classes(finished, self.labels.size)
+                made[model.estimator][places[model.problem]] = finished
+            self.__dict__["_record"] = record_of(made, decomposition, empty_score, is_soft)
+        record: PlaneRecord = self.__dict__["_record"]
+        decomposition = self.decomposition(combine)
+        return replace(record, decomposition=decomposition, calibration=self.calibration)
+
+
+def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:
+    """A class not named yet cannot win."""
+    sums, owner, scales = planes
+    is_known = owner < n_classes
+    return FinishedPlanes(sums[:, is_known], owner[is_known], scales[is_known])
+
+
+class Walk(NamedTuple):
+    """What a machine does along the way."""
+
+    steps: Callable[[Model, TrainingData, Array, Array], int]  # its loop; returns new n_steps
+    due: Callable[[int], int]  # next count of steps at which `act` wants to be called
+    act: Callable[[Model], None]
+
+
+def _next_record(step: int) -> int:
+    """Next power of two below RECORD_EVERY, then its multiples."""
+    power = 1 << step.bit_length()
+    return min(power, RECORD_EVERY) if step < RECORD_EVERY else next_multiple(step, RECORD_EVERY)
+
+
+def next_multiple(step: int, interval: int) -> int:
+    """The first multiple of `interval` after `step`."""
+    return (step // interval + 1) * interval
+
+
+def _make_room(model: Model, chosen: Array) -> None:
+    """More lanes; rows that have chosen a plane follow it to its new place."""
+    lanes = live_lanes(model.planes)
+    place = np.full(model.planes.owner.size, NO_PLANE, np.int32)
+    place[lanes] = np.arange(lanes.size, dtype=np.int32)
+    model.planes = with_more_room(model.planes)
+    chosen[chosen >= 0] = place[chosen[chosen >= 0]]
+
+
+def visit(
+    model: Model, data: TrainingData, order: Array, chosen: Array, walk: Walk, report: Report
+) -> None:
+    """Visit the rows in `order`, once each."""
+    done = 0
+    while done < order.size:
+        with interrupts_wait():
+            before, mistakes = model.n_steps, int(model.planes.counts[MISTAKES])
+            done += _visit_some(model, data, order[done:], chosen, walk)
+            visited = model.n_steps - before
+            n_mistakes = int(model.planes.counts[MISTAKES]) - mistakes
+        report(visited, count_planes(model.planes), n_mistakes / max(visited, 1))
+
+
+def _visit_some(model: Model, data: TrainingData, order: Array, chosen: Array, walk: Walk) -> int:
+    """Visit the first rows in `order`, up to where something is due; return how many."""
+    before = model.n_steps
+    next_act, next_note = walk.due(before), _next_record(before)
+    part = order[: min(next_act, next_note) - before]
+    model.n_steps = walk.steps(model, data, part, chosen)
+    visited = model.n_steps - before
+    if model.n_steps == next_act:
+        walk.act(model)
+    if visited < part.size or has_idle_tile(model.planes):
+        _make_room(model, chosen)
+    if model.n_steps == next_note:
+        model.note()
+    return visited
+
+
+class Stopped(Exception):
+    """Raised inside threads once another one, or the user, has ended the work."""
+
+
+def for_each(work: Callable[[int, Report], None], n: int, n_threads: int, report: Report) -> None:
+    """Call `work(k, report)` for k = 0 ... n - 1 in threads.
+
+    Ctrl-C is raised in the caller only; the threads then end at their next report, so that every
+    model is left between two steps.
+    """
+    if min(n, n_threads) <= 1:
+        for k in range(n):
+            work(k, report)
+        return
+    is_over = threading.Event()
+
+    def checked(n_rows: int, n_planes: int, error: float) -> None:
+        if is_over.is_set():
+            raise Stopped
+        report(n_rows, n_planes, error)
+
+    with ThreadPoolExecutor(min(n, n_threads)) as pool:
+        tasks = [pool.submit(work, k, checked) for k in range(n)]
+        try:
+            done, _ = wait(tasks, return_when=FIRST_EXCEPTION)
+            for task in done:
+                task.result()
+        except BaseException:
+            is_over.set()
+            for task in tasks:
+                task.cancel()
+            raise

@@ -1,0 +1,1 @@
+"""How a fit finds settings and planes by itself: candidates, halving, prototypes, compression."""

@@ -1,0 +1,125 @@
+"""Planes that start as prototypes: the best one is that of the nearest prototype.
+
+A prototype c stands for the plane (c, -|c|^2 / 2): since |x - c|^2 = |x|^2 - 2 (c x - |c|^2 / 2),
+the class of the best plane is that of the nearest c. Prototypes are rows of the class drawn at
+random, or the centres that mini-batch k-means finds among some of its rows.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import MiniBatchKMeans
+from threadpoolctl import threadpool_limits
+
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
+from polyplane.estimator.planes.training import Model
+from polyplane.estimator.validation import TrainingData
+
+__all__ = ["Prototypes", "first_of_each", "margin_of", "prototypes_of"]
+
+ROWS_PER_CENTRE = 40  # that k-means looks at, and LEAST_ROWS of them in all
+LEAST_ROWS = 3_000
+ROWS_FOR_MARGIN = 3_000
+
+
+class Prototypes(NamedTuple):
+    """Planes of prototypes, and the code of each one's class."""
+
+    planes: Array  # [plane, 1 + feature] float32
+    owner: Array  # [plane] int32
+
+
+def prototypes_of(
+    model: Model,
+    data: TrainingData,
+    members: Array,
+    codes: Array,
+    n_planes: int,
+    init: str,
+    found_before: dict[Any, Array] | None = None,
+) -> Prototypes:
+    """Prototypes of those classes, called `codes` by the model, that have rows among `members`.
+
+    A class draws the same ones in every model with the same seed; `found_before` keeps them for
+    other models of the same rows.
+    """
+    known = {} if found_before is None else found_before
+    planes, owner = [], []
+    code_of_row = model.codes[data.labels[members]]
+    for code in codes:
+        rows = members[code_of_row == code]
+        if rows.size == 0:
+            continue
+        classes = np.flatnonzero(model.codes == code)
+        key = (*classes.tolist(), n_planes, init, model.seed)
+        if key not in known:
+            generator = np.random.default_rng([model.seed, int(classes[0])])
+            known[key] = _centres(data.rows, rows, n_planes, init, model.n_features, generator)
+        planes.append(_as_planes(known[key], float(data.rows.constant)))
+        owner.append(np.full(len(known[key]), code, np.int32))
+    return Prototypes(np.concatenate(planes), np.concatenate(owner))
+
+
+def _as_planes(centres: Array, constant: float) -> Array:
+    """With a constant feature of 0 instead of `constant`, planes go through the origin."""
+    offsets = -0.5 * np.square(centres, dtype=np.float64).sum(axis=1)
+    offsets = offsets / constant if constant else np.zeros_like(offsets)
+    return np.column_stack([offsets, centres]).astype(np.float32)
+
+
+def _centres(
+    rows: Rows,
+    members: Array,
+    n_planes: int,
+    init: str,
+    n_features: int,
+    generator: np.random.Generator,
+) -> Array:
+    """At most n_planes points; one plane stands for the mean of its class."""
+    n_wanted = max(LEAST_ROWS, ROWS_PER_CENTRE * n_planes)
+    if init == "subset" and n_planes > 1:
+        n_wanted = n_planes
+    drawn = generator.permutation(members)[:n_wanted]
+    points = matrix_of(packed(rows, drawn), n_features)
+    if n_planes == 1:
+        return np.asarray(points.mean(axis=0), np.float32).reshape(1, -1)
+    if init == "subset" or drawn.size <= n_planes:
+        return np.asarray(points[:n_planes].toarray(), np.float32)
+    return _k_means(points, n_planes, int(generator.integers(2**31)))
+
+
+def _k_means(points: sp.csr_matrix, n_centres: int, seed: int) -> Array:
+    """Centres; one thread, so that sums are always made in one order."""
+    search = MiniBatchKMeans(n_centres, n_init=1, batch_size=1_024, max_iter=30, random_state=seed)
+    with threadpool_limits(1):
+        search.fit(points)
+    return np.asarray(search.cluster_centers_, np.float32)
+
+
+def first_of_each(prototypes: Prototypes, n_planes: int) -> Prototypes:
+    """At most so many prototypes of each class."""
+    place = np.zeros(prototypes.owner.size, int)
+    for code in np.unique(prototypes.owner):
+        is_own = prototypes.owner == code
+        place[is_own] = np.arange(is_own.sum())
+    return Prototypes(prototypes.planes[place < n_planes], prototypes.owner[place < n_planes])
+
+
+def margin_of(model: Model, data: TrainingData, members: Array, prototypes: Prototypes) -> float:
+    """Median distance, over some rows, between the best own and the best other plane's score.
+
+    The more prototypes there are, the smaller it is: to compare, take `first_of_each` before.
+    """
+    generator = np.random.default_rng([model.seed, len(prototypes.owner)])
+    some = np.sort(generator.permutation(members)[:ROWS_FOR_MARGIN])
+    scores = products(data.rows, some, prototypes.planes.T)
+    is_own = prototypes.owner == model.codes[data.labels[some]][:, None]
+    own = np.where(is_own, scores, -np.inf).max(axis=1)
+    other = np.where(is_own, -np.inf, scores).max(axis=1)
+    margins = np.abs(own - other)
+    margins = margins[np.isfinite(margins) & (margins > 0)]
+    if margins.size == 0:  # of one class, or rows that are all alike
+        return float(np.square(prototypes.planes[:, 1:]).sum(axis=1).mean()) or 1.0
+    return float(np.median(margins))

@@ -1,0 +1,1 @@
+"""A fitted classifier for programs without Python: ONNX and C."""

@@ -1,0 +1,219 @@
+"""A fitted classifier as a header of C99, which is C++ too: tables, and functions over them.
+
+Nothing is allocated, and only <math.h>, <stddef.h> and <stdint.h> are included. Numbers are those
+of the model, exactly; arithmetic is the engine's in another order of sums, so that scores differ
+from ours by rounding.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.mapped import MappedRows
+from polyplane.engine.rows.products import HashedRows, Poly2Rows, n_mapped
+from polyplane.engine.rows.storage import DenseRows
+from polyplane.model.decomposition import DOUBT, TIE_BREAK, Decomposition
+from polyplane.model.export import c_code
+from polyplane.model.export.c_text import Header, literal
+from polyplane.model.export.content import (
+    Exported,
+    formula_of,
+    group_starts,
+    plane_constants,
+    plane_features,
+    product_features,
+    scores_are_leads,
+    sides_of_problems,
+    support_of,
+)
+from polyplane.model.file import ModelError
+from polyplane.model.kernel_record import KernelRecord
+from polyplane.model.plane_record import PlaneRecord
+
+__all__ = ["c_header"]
+
+HEAD = """\
+/* $summary.
+   Written by polyplane $version. */
+#ifndef NAME_H
+#define NAME_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+"""
+SCALED = """
+/* What the model sees of column j. */
+static inline float name_scaled(int32_t j, float x) {
+    (void)j;
+$steps\
+    return x;
+}
+"""
+
+
+def c_header(exported: Exported, name: str, version: str) -> str:
+    """The header; functions begin with `name`, macros and tables with the same in capitals."""
+    header = Header(name)
+    header.code(HEAD, summary=exported.summary(), version=version)
+    header.define("N_FEATURES", exported.n_columns)
+    header.define("N_CLASSES", int(exported.classes.size))
+    header.texts("CLASSES", [str(label) for label in exported.classes.tolist()])
+    if exported.column_names:
+        header.texts("COLUMNS", list(exported.column_names))
+    _write_scaling(header, exported)
+    record = exported.record
+    if isinstance(record, PlaneRecord):
+        _write_planes(header, exported, record)
+    else:
+        _write_kernels(header, exported, record)
+    header.code("\n#endif\n")
+    return "".join(header.parts)
+
+
+def _write_scaling(header: Header, exported: Exported) -> None:
+    """The steps of a pipeline, in double and rounded after each."""
+    steps = []
+    for k, scaling in enumerate(exported.scalings):
+        wide = "(double)x"
+        if scaling.shift is not None:
+            header.table(f"MEANS_{k}", scaling.shift)
+            wide = f"({wide} - NAME_MEANS_{k}[j])"
+        if scaling.divisor is not None:
+            header.table(f"DIVISORS_{k}", scaling.divisor)
+            wide = f"{wide} / NAME_DIVISORS_{k}[j]"
+        steps.append(f"    x = (float)({wide});\n")
+        if scaling.limits is not None:
+            low, high = (literal(np.float32(limit)) for limit in scaling.limits)
+            steps.append(f"    x = x < {low} ? {low} : x > {high} ? {high} : x;\n")
+    header.code(SCALED, steps="".join(steps))
+
+
+# ---- planes ------------------------------------------------------------------------------
+
+
+def _write_planes(header: Header, exported: Exported, record: PlaneRecord) -> None:
+    write_rows = _ROWS.get(type(exported.rows))
+    if write_rows is None:
+        raise ModelError(f"planes over {type(exported.rows).__name__} cannot be exported to C")
+    header.code("\n")
+    header.define("N_PLANES", record.n_planes)
+    header.table("CONSTANTS", plane_constants(record, exported.rows))
+    header.table("SCALES", record.scales)
+    write_rows(header, exported, record)
+    _write_groups(header, record)
+    header.code(c_code.BEST_CLASS + c_code.PLANE_SCORES + c_code.PREDICT)
+    keeps_zeros = all(scaling.keeps_zeros for scaling in exported.scalings)
+    if keeps_zeros and isinstance(exported.rows, DenseRows):
+        header.code(c_code.SPARSE_ROWS)
+    if exported.has_probabilities:
+        header.code("\n")
+        header.define("CALIBRATION", np.float64(record.calibration))
+        is_lead = scores_are_leads(record.decomposition)
+        header.code(c_code.PROBABILITIES_OF_LEADS if is_lead else c_code.PROBABILITIES)
+
+
+def _write_plain(header: Header, exported: Exported, record: PlaneRecord) -> None:
+    header.table("SUMS", plane_features(record))
+    header.code(c_code.PLANES + c_code.PLAIN_ROWS)
+
+
+def _write_mapped(header: Header, exported: Exported, record: PlaneRecord) -> None:
+    table = exported.rows.table
+    header.table("SUMS", plane_features(record))
+    header.table("KNOT_STARTS", table.knot_starts)
+    header.table("KNOTS", table.knots)
+    header.table("RANKS", table.ranks)
+    header.table("SHIFTS", table.shifts)
+    header.table("FACTORS", table.factors)
+    header.table("N_HATS", table.n_hats)
+    header.table("FIRST_HAT", table.first_hat)
+    header.code("\n")
+    header.define("HEIGHT", np.float32(table.height))
+    header.code(c_code.PLANES + c_code.MAPPED_ROWS)
+
+
+def _write_products(header: Header, exported: Exported, record: PlaneRecord) -> None:
+    header.check_room(n_mapped(exported.n_columns) * record.n_planes)
+    header.table("SUMS", product_features(record, exported.rows, exported.n_columns))
+    header.code(c_code.PLANES + c_code.PRODUCT_ROWS)
+
+
+_ROWS: dict[type, Any] = {
+    DenseRows: _write_plain,
+    MappedRows: _write_mapped,
+    Poly2Rows: _write_products,
+    HashedRows: _write_products,
+}
+
+
+def _write_groups(header: Header, record: PlaneRecord) -> None:
+    """From scores of planes to scores of classes."""
+    starts, decomposition = group_starts(record), record.decomposition
+    header.code("\n")
+    header.define("N_GROUPS", decomposition.n_groups())
+    header.define("N_ESTIMATORS", record.n_estimators)
+    header.table("GROUP_STARTS", starts.astype(np.int32))
+    has_empty, first = bool((np.diff(starts) == 0).any()), "planes[start]"
+    without = ""
+    if has_empty:
+        first = "start < end ? planes[start] : without"
+        without = c_code.GROUPS_WITHOUT
+        if record.empty_score != -np.inf:
+            header.define("EMPTY_SCORE", np.float32(record.empty_score))
+            without += c_code.GROUPS_EMPTY_SCORE
+    header.code(
+        c_code.GROUPS,
+        first=first,
+        without=without,
+        soft=c_code.GROUPS_SOFT if record.is_soft else "",
+        mean=c_code.GROUPS_MEAN if record.n_estimators > 1 else "",
+    )
+    if decomposition.is_joint:
+        header.code(c_code.CLASSES_BY_GROUP)
+        return
+    _write_decision(header, decomposition, "float")
+    header.code(c_code.CLASSES_BY_LEAD)
+
+
+def _write_decision(header: Header, decomposition: Decomposition, kind: str) -> None:
+    """From leads, of a type of C, to scores of classes."""
+    sides: Array = sides_of_problems(decomposition)
+    way = "ovr" if decomposition.kind == "ovr" else decomposition.combine
+    header.code("\n")
+    if way == "soft":
+        header.define("DOUBT", np.float64(DOUBT))
+    if way == "vote":
+        header.define("TIE_BREAK", np.float32(TIE_BREAK / decomposition.n_classes))
+    header.define("N_PROBLEMS", len(sides))
+    header.table("SIDES", sides)
+    header.code(c_code.DECIDE[way], real=kind)
+
+
+# ---- kernels -----------------------------------------------------------------------------
+
+
+def _write_kernels(header: Header, exported: Exported, record: KernelRecord) -> None:
+    formula, decomposition = formula_of(record), record.decomposition
+    header.check_room(record.support.size * (exported.n_columns + len(record.expansions)))
+    support = support_of(record, exported.n_columns)
+    header.code("\n")
+    header.define("N_SUPPORT", len(support.vectors))
+    for key, value in formula._asdict().items():
+        if key != "offset":  # which is in the intercepts of finished machines
+            header.define(key.upper(), int(value) if key == "degree" else np.float32(value))
+    header.table("SUPPORT", support.vectors)
+    header.table("COEFS", support.coefs)
+    header.table("INTERCEPTS", record.intercepts)
+    header.code(c_code.KERNELS[type(formula)])
+    if decomposition.is_joint:
+        header.code("\n")
+        header.define("N_PROBLEMS", len(record.expansions))
+        header.define("SECOND", int(decomposition.ranks[1]) if decomposition.n_classes > 1 else -1)
+        header.code(c_code.KERNEL_SCORES_OF_TWO)
+    else:
+        _write_decision(header, decomposition, "double")
+        header.code(c_code.KERNEL_SCORES)
+    header.code(c_code.BEST_CLASS + c_code.PREDICT)

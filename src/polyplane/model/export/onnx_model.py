@@ -1,0 +1,169 @@
+"""A fitted classifier as an ONNX model of ai.onnx operators alone.
+
+Input    X, float32, rows by columns
+Outputs  label, of the type of the labels; scores, float32, rows by classes; probabilities, the
+         same shape, where the estimator has them
+Numbers  float32 like the engine's, in the order of the runtime's sums: scores differ from ours by
+         rounding. What the engine does in float64, which is little, is float64 here, too.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, TensorProto, helper
+
+from polyplane.engine.planes.planes import Array
+from polyplane.model.decomposition import DOUBT, TIE_BREAK, Decomposition
+from polyplane.model.export.content import Exported, Scaling, scores_are_leads, sides_of_problems
+from polyplane.model.export.onnx_graph import Graph
+from polyplane.model.export.onnx_kernels import leads
+from polyplane.model.export.onnx_planes import group_scores, plane_scores
+from polyplane.model.plane_record import PlaneRecord
+
+__all__ = ["onnx_model"]
+
+OPSET, IR_VERSION = 17, 8  # what ONNX Runtime has read since 1.12
+OUTPUTS = {
+    "label": "label of the class that scores highest",
+    "scores": "score of each class, in the order of the metadata's `classes`",
+    "probabilities": "probability of each class, in the same order",
+}
+LARGEST = np.finfo(np.float32).max
+
+
+def onnx_model(exported: Exported, version: str) -> ModelProto:
+    """The model, with its classes as JSON in its metadata."""
+    graph = Graph()
+    x = "X"
+    for scaling in exported.scalings:
+        x = _scaled(graph, x, scaling)
+    scores = graph.add("Identity", _class_scores(graph, x, exported), result="scores")
+    labels = _label_array(exported.classes)
+    best = graph.add("ArgMax", scores, axis=1, keepdims=0)
+    graph.add("Gather", labels, best, result="label")
+    by_class = ["N", int(exported.classes.size)]
+    outputs = [_value("label", labels, ["N"]), _value("scores", np.float32(0), by_class)]
+    if isinstance(exported.record, PlaneRecord) and exported.has_probabilities:
+        _probabilities(graph, scores, exported.record)
+        outputs.append(_value("probabilities", np.float32(0), by_class))
+    inputs = [_value("X", np.float32(0), ["N", exported.n_columns])]
+    model = helper.make_model(
+        graph.made(exported.title, inputs, outputs),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="polyplane",
+        producer_version=version,
+        doc_string=f"{exported.summary()}.",
+    )
+    helper.set_model_props(model, _metadata(exported, labels))
+    return model
+
+
+def _value(name: str, example: Any, shape: list[Any]) -> Any:
+    dtype = np.asarray(example).dtype
+    kind = TensorProto.STRING if dtype.kind == "O" else helper.np_dtype_to_tensor_dtype(dtype)
+    return helper.make_tensor_value_info(name, kind, shape, OUTPUTS.get(name, "rows of columns"))
+
+
+def _metadata(exported: Exported, labels: Array) -> dict[str, str]:
+    metadata = {"estimator": exported.title, "classes": json.dumps(labels.tolist())}
+    if exported.column_names:
+        metadata["columns"] = json.dumps(list(exported.column_names))
+    return metadata
+
+
+def _label_array(classes: Array) -> Array:
+    """Labels of a type that ONNX has: truth values, int64, float, double or text."""
+    kind = classes.dtype.kind
+    if kind == "b":
+        return classes
+    if kind in "iu":
+        whole = classes.astype(np.int64)
+        return whole if (whole == classes).all() else classes
+    if kind == "f":
+        return classes.astype(np.float32 if classes.dtype.itemsize <= 4 else np.float64)
+    return np.array([str(label) for label in classes.tolist()], object)
+
+
+def _scaled(graph: Graph, x: str, scaling: Scaling) -> str:
+    """Means can be large beside deviations: in float64, rounded in the end."""
+    wide = graph.cast(x, np.float64)
+    if scaling.shift is not None:
+        wide = graph.add("Sub", wide, scaling.shift)
+    if scaling.divisor is not None:
+        wide = graph.add("Div", wide, scaling.divisor)
+    x = graph.cast(wide, np.float32)
+    if scaling.limits is None:
+        return x
+    low, high = scaling.limits
+    return graph.add("Clip", x, np.float32(low), np.float32(high))
+
+
+# ---- classes -----------------------------------------------------------------------------
+
+
+def _class_scores(graph: Graph, x: str, exported: Exported) -> str:
+    record = exported.record
+    decomposition = record.decomposition
+    if not isinstance(record, PlaneRecord):
+        led = leads(graph, x, record, exported.n_columns)
+        if not decomposition.is_joint:
+            return _of_leads(graph, led, np.float64, decomposition)
+        is_second = np.isin(np.arange(decomposition.n_classes), decomposition.ranks[1:2])
+        return graph.cast(graph.add("Mul", led, is_second.astype(np.float64)), np.float32)
+    groups = group_scores(graph, plane_scores(graph, x, record, exported), record)
+    if decomposition.is_joint:
+        return groups
+    sides = graph.add("Reshape", groups, np.array([0, decomposition.n_groups() // 2, 2]))
+    second, first = (graph.add("Gather", sides, np.int64(side), axis=2) for side in (1, 0))
+    return _of_leads(graph, graph.add("Sub", second, first), np.float32, decomposition)
+
+
+def _of_leads(graph: Graph, led: str, kind: type, decomposition: Decomposition) -> str:
+    """Scores of classes from how far the second side of each problem leads."""
+    if decomposition.kind == "ovr":
+        problem = np.argsort(sides_of_problems(decomposition)[:, 1])
+        return graph.cast(graph.add("Gather", led, problem, axis=1), np.float32)
+    if decomposition.combine == "soft":
+        wide = graph.cast(led, np.float64)
+        second, first = (
+            graph.add("Log", graph.add("Add", graph.add("Sigmoid", lead), np.float64(DOUBT)))
+            for lead in (wide, graph.add("Neg", wide))
+        )
+        return _added_up(graph, second, first, decomposition)
+    cut = graph.add("Clip", led, np.array(-1, kind), np.array(1, kind))
+    margins = _added_up(graph, cut, graph.add("Neg", cut), decomposition)
+    if decomposition.combine == "margin":
+        return margins
+    half = graph.add("Mul", graph.add("Sign", led), np.array(0.5, kind))
+    votes = _added_up(graph, half, graph.add("Neg", half), decomposition)
+    share = np.float32(TIE_BREAK / decomposition.n_classes)
+    return graph.add("Add", votes, graph.add("Mul", margins, share))
+
+
+def _added_up(graph: Graph, for_second: str, for_first: str, decomposition: Decomposition) -> str:
+    """What pairs give to both their classes; each class is in as many pairs as all others.
+
+    Sums over an axis that is not the last run in order, as in `model/decomposition.py`.
+    """
+    sides = sides_of_problems(decomposition)
+    owner = np.concatenate([sides[:, 1], sides[:, 0]])
+    pair = np.tile(np.arange(len(sides)), 2)
+    gains = np.lexsort([pair, owner]).reshape(decomposition.n_classes, -1)
+    both = graph.add("Concat", for_second, for_first, axis=1)
+    of_classes = graph.add("Gather", both, gains.T.copy(), axis=1)
+    return graph.cast(graph.add("ReduceSum", of_classes, np.array([1]), keepdims=0), np.float32)
+
+
+def _probabilities(graph: Graph, scores: str, record: PlaneRecord) -> None:
+    """Shares of exp(score * calibration), or of their odds where scores are leads over the rest."""
+    finite = graph.add("Clip", scores, -LARGEST, LARGEST)
+    factor = np.float32(record.calibration)
+    if scores_are_leads(record.decomposition):
+        against = graph.add("Softplus", graph.add("Mul", finite, -factor))
+        graph.add("Softmax", graph.add("Neg", against), axis=1, result="probabilities")
+        return
+    best = graph.add("ReduceMax", finite, axes=[1], keepdims=1)
+    below = graph.add("Mul", graph.add("Sub", finite, best), factor)
+    graph.add("Softmax", below, axis=1, result="probabilities")

@@ -1,0 +1,1 @@
+"""Text models of LIBSVM, LIBLINEAR and BudgetedSVM."""

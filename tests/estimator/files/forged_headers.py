@@ -1,0 +1,139 @@
+"""Model files in which one value of the header is another: refused in a sentence, or harmless.
+
+A program of its own, because memory is bounded for the whole process: `python -m
+tests.estimator.files.forged_headers SHARE` tries each value of the header of every small model in
+turn, one in SHARE of all that it is replaced by, and prints what went wrong, if anything.
+"""
+
+import json
+import resource
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import polyplane as pp
+from polyplane.model.file import read_file, write_file
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.integers(0, 4, (30, 3)).astype(np.float32)
+Y = (X[:, 0] + X[:, 1]).astype(np.int64) % 3
+WRONG = [
+    -1, 0, 1, 7, 2**31, 10**9, 2**63, -(2**63), 10**400, 0.5, -2.5, 1e300, True, False, None, "",
+    "x", [], [0], {}, {"tuple": []}, {"float": "nan"}, {"float": "inf"}, {"dict": []}, [[[[]]]],
+    {"scalar": "int64", "value": 3}, {"texts": ["a"], "dtype": "<U1"},
+]  # fmt: skip
+ROOM = 600 << 20  # bytes beyond those that the sound models have taken
+MACHINES = [
+    pp.AMMClassifier(prune_interval=10, max_iter=1),
+    pp.AMMClassifier(mode="batch", max_iter=1, n_estimators=2),
+    pp.CPMClassifier(n_planes=2, max_iter=1, early_stopping=True),
+    pp.Poly2Classifier(max_iter=1),
+    pp.SAMMClassifier(max_iter=1),
+    pp.PolyplaneClassifier(n_planes=2, columns="knots", step_size=0.3, start_scale=1.0, max_iter=1),
+    pp.HullerClassifier(C=1.0),
+    pp.LaSVMClassifier(multi_class="ovr"),
+    pp.KernelPegasosClassifier(max_iter=1),
+]
+
+
+def sound_models():
+    """Small models, of every kind of value that files hold."""
+    for machine in MACHINES:
+        yield machine.set_params(random_state=0).fit(X, Y)
+    yield make_pipeline(StandardScaler(), pp.MMClassifier(max_iter=1)).fit(X, Y)
+    yield pp.PolyplaneClassifier(random_state=0).partial_fit(X, Y)
+
+
+def nodes_of(values, path=()):
+    """Where a value stands in the tree, leaf or not."""
+    if path:
+        yield path
+    if isinstance(values, dict | list):
+        inside = values.items() if isinstance(values, dict) else enumerate(values)
+        for key, value in inside:
+            yield from nodes_of(value, (*path, key))
+
+
+def changed(values, path, value):
+    """A copy of the tree with another value."""
+    copy = json.loads(json.dumps(values))
+    spot = copy
+    for key in path[:-1]:
+        spot = spot[key]
+    spot[path[-1]] = value
+    return copy
+
+
+SHOWN = (
+    "planes_", "planes_per_class_", "n_support_", "support_vectors_", "dual_coef_", "history_",
+    "n_steps_", "n_iter_", "classes_", "settings_", "alpha_", "entropy_", "gamma_",
+)  # fmt: skip
+
+
+def use(path):
+    """Do all that is done with models."""
+    model = pp.load(path)
+    model.predict(X)
+    model.decision_function(X)
+    inner = model[-1] if hasattr(model, "steps") else model
+    for name in SHOWN:
+        if hasattr(type(inner), name) or name in vars(inner):
+            repr(getattr(inner, name))
+    int(inner.n_steps_), int(inner.n_iter_), inner.get_params()
+    if hasattr(inner, "partial_fit"):
+        inner.partial_fit(X[:9], Y[:9])
+        model.predict(X)
+        pp.save(model, path)
+
+
+def trouble_with(path):
+    """What goes wrong with a file, or None: one sentence of a ModelError is right."""
+    try:
+        use(path)
+    except pp.ModelError as error:
+        return f"two lines: {error}" if "\n" in str(error) else None
+    except ValueError as error:  # a parameter that asks for more than there is, say
+        is_sentence = str(error).partition(":")[0].endswith("Classifier")
+        is_sentence |= str(error).startswith("Input X has values")
+        return None if is_sentence else f"ValueError: {error}"
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def main(share):
+    """Try forged files; return how many were tried and what went wrong."""
+    warnings.simplefilter("ignore")
+    path = Path(tempfile.mkdtemp()) / "model"
+    files = []
+    for model in sound_models():
+        pp.save(model, path)
+        files.append((repr(model), *read_file(path)))
+        use(path)  # compiles all that is needed
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
+    n_tried, wrong = 0, []
+    for name, values, arrays in files:
+        places = [place for place in nodes_of(values) if place[-1] != "verbose"]
+        for k, place in enumerate(places):
+            for j, value in enumerate(WRONG):
+                if (k + j) % share:
+                    continue
+                write_file(path, changed(values, place, value), arrays)
+                n_tried += 1
+                trouble = trouble_with(path)
+                if trouble is not None:
+                    wrong.append(f"{name}: {'.'.join(map(str, place))} = {value!r}: {trouble}")
+    return n_tried, wrong
+
+
+if __name__ == "__main__":
+    n_tried, wrong = main(int(sys.argv[1]))
+    print(*wrong, sep="\n")
+    print(f"{n_tried} forged files")
+    sys.exit(len(wrong) > 0)

@@ -1,0 +1,187 @@
+"""Successive halving finds the best candidate, and the factor that makes scores log-odds."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax
+
+from polyplane.estimator.search.halving import Judgement, best_candidate, calibrated
+
+
+def silent(n_rows, n_planes, error):
+    pass
+
+
+class Judge:
+    """Knows the loss of each candidate on each rung, and remembers who was judged."""
+
+    def __init__(self, loss, pause=0.0):
+        self.loss, self.pause, self.judged, self.lock = loss, pause, [], threading.Lock()
+
+    def __call__(self, candidate, rung, report):
+        time.sleep(self.pause * (candidate % 3))  # later ones are ready before earlier ones
+        report(1, candidate, 0.0)
+        with self.lock:
+            self.judged.append((rung, candidate))
+        return Judgement(self.loss(candidate, rung), 100.0 * rung + candidate)
+
+    def on(self, rung):
+        """Who was judged on it."""
+        return sorted(candidate for at, candidate in self.judged if at == rung)
+
+
+# ---- candidates ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 9, 10, 27, 28])
+@pytest.mark.parametrize("rungs", [(4,), (4, 8), (1, 3, 9, 27)])
+def test_each_rung_has_a_third_of_the_one_before(n, rungs):
+    judge = Judge(lambda candidate, rung: (candidate - 5.2) ** 2)
+    best, judgement = best_candidate(judge, range(n), rungs, 1, silent)
+    expected = n
+    for rung in rungs:
+        by_loss = sorted(range(n), key=lambda candidate: (candidate - 5.2) ** 2)
+        assert judge.on(rung) == sorted(by_loss[:expected])
+        expected = -(-expected // 3)
+    assert best == by_loss[0]
+    assert judgement == Judgement((best - 5.2) ** 2, 100.0 * rungs[-1] + best)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_of_equals_the_first_wins(losses):
+    judge = Judge(lambda candidate, rung: losses[candidate])
+    best, _ = best_candidate(judge, range(len(losses)), (1, 2), 1, silent)
+    assert best == losses.index(min(losses))
+
+
+def test_the_last_rung_decides():
+    """A candidate that is third of nine at first wins if it is best in the end."""
+    losses = {1: list(range(9)), 2: [2.0, 1.0, 0.5]}
+    judge = Judge(lambda candidate, rung: losses[rung][candidate])
+    best, judgement = best_candidate(judge, range(9), (1, 2), 1, silent)
+    assert (best, judgement) == (2, Judgement(0.5, 202.0))
+
+
+def test_a_loss_that_is_no_number_is_the_worst():
+    judge = Judge(lambda candidate, rung: np.nan if candidate < 2 else candidate)
+    assert best_candidate(judge, range(6), (1, 2), 1, silent)[0] == 2
+
+
+def test_candidates_may_be_anything():
+    settings_tried = [{"step": 1.0}, {"step": 0.1}, {"step": 10.0}]
+    found, judgement = best_candidate(
+        lambda setting, rung, report: Judgement(setting["step"], 2.0),
+        settings_tried, (1,), 1, silent,
+    )  # fmt: skip
+    assert found is settings_tried[1]
+    assert judgement == (0.1, 2.0)
+
+
+@pytest.mark.parametrize("n_threads", [2, 5, 40])
+def test_threads_change_nothing(n_threads):
+    def loss(candidate, rung):
+        return (candidate * 7 % 10) // 2  # pairs of equals
+
+    alone, together = Judge(loss), Judge(loss, pause=0.002)
+    expected = best_candidate(alone, range(10), (1, 2, 3), 1, silent)
+    assert best_candidate(together, range(10), (1, 2, 3), n_threads, silent) == expected
+    assert sorted(together.judged) == sorted(alone.judged)
+    assert expected[0] == 0
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_the_report_is_handed_on(n_threads):
+    told = []
+    judge = Judge(lambda candidate, rung: candidate)
+    best_candidate(judge, range(6), (1, 2), n_threads, lambda *report: told.append(report))
+    assert sorted(told) == sorted((1, candidate, 0.0) for _, candidate in judge.judged)
+    assert len(told) == 8
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_an_error_of_one_candidate_is_raised(n_threads):
+    def judge(candidate, rung, report):
+        if candidate == 4:
+            raise ArithmeticError("the fifth")
+        return Judgement(0.0, 1.0)
+
+    with pytest.raises(ArithmeticError, match="the fifth"):
+        best_candidate(judge, range(6), (1,), n_threads, silent)
+
+
+# ---- calibration -----------------------------------------------------------------------------
+
+
+def mean_loss(factor, scores, labels):
+    """Cross-entropy of the labels."""
+    return -log_softmax(factor * scores, axis=1)[np.arange(len(labels)), labels].mean()
+
+
+def sampled(seed, n, n_classes, size=1.5):
+    """Log-odds, and labels drawn from the probabilities that they stand for."""
+    generator = np.random.default_rng(seed)
+    log_odds = size * generator.normal(size=(n, n_classes))
+    noise = generator.gumbel(size=log_odds.shape)
+    return log_odds, (log_odds + noise).argmax(axis=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("wrong_by", [0.1, 1.0, 12.0])
+def test_the_factor_has_the_least_loss(n_classes, wrong_by):
+    log_odds, labels = sampled(1, 200, n_classes)
+    scores = wrong_by * log_odds
+    found = calibrated(scores, labels)
+    assert found.loss == pytest.approx(mean_loss(found.calibration, scores, labels), abs=1e-12)
+    grid = found.calibration * np.exp(np.linspace(-2, 2, 401))
+    losses = [mean_loss(factor, scores, labels) for factor in grid]
+    assert found.loss <= min(losses) + 1e-12
+    assert abs(np.log(found.calibration / grid[np.argmin(losses)])) < 0.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_log_odds_need_no_factor(n_classes, seed):
+    """Within four standard errors: the Fisher information of the factor, added up over rows."""
+    log_odds, labels = sampled(seed, 5_000, n_classes)
+    p = np.exp(log_softmax(log_odds, axis=1))
+    information = ((p * log_odds**2).sum(axis=1) - (p * log_odds).sum(axis=1) ** 2).sum()
+    error = information**-0.5
+    assert error < 0.04
+    assert calibrated(log_odds, labels).calibration == pytest.approx(1, abs=4 * error)
+    assert calibrated(log_odds / 8, labels).calibration == pytest.approx(8, abs=8 * 4 * error)
+
+
+def test_rows_and_classes_may_come_in_any_order():
+    log_odds, labels = sampled(2, 300, 4)
+    expected = calibrated(log_odds, labels)
+    generator = np.random.default_rng(0)
+    rows, columns = generator.permutation(300), generator.permutation(4)
+    places = np.argsort(columns)
+    found = calibrated(log_odds[rows][:, columns], places[labels[rows]])
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert found != pytest.approx(calibrated(log_odds[rows], labels), rel=1e-4)
+
+
+def test_an_offset_of_all_scores_of_a_row_changes_nothing():
+    log_odds, labels = sampled(3, 300, 3)
+    offsets = 10.0 ** np.linspace(-3, 5, 300)[:, None]
+    found = calibrated(log_odds + offsets, labels)
+    assert found == pytest.approx(calibrated(log_odds, labels), rel=1e-4)
+
+
+def test_scores_without_errors_want_the_largest_factor_and_useless_ones_the_least():
+    scores = np.eye(3)[np.arange(30) % 3]
+    right, wrong = np.arange(30) % 3, (np.arange(30) + 1) % 3
+    assert calibrated(scores, right).calibration == pytest.approx(np.exp(4), rel=1e-3)
+    assert calibrated(scores, wrong).calibration == pytest.approx(np.exp(-4), rel=1e-3)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e6])
+def test_extreme_scores_stay_finite(size):
+    log_odds, labels = sampled(4, 50, 3)
+    assert np.isfinite(calibrated((size * log_odds).astype(np.float32), labels)).all()
