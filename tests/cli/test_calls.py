@@ -134,7 +134,7 @@ def test_verbs_and_algorithms_are_completed(typed, expected, call, monkeypatch):
 
 def test_each_verb_has_a_module_with_a_function_run():
     for name in ("predict", "evaluate", "tune", "explore", "convert", "info", "export", "bench"):
-        assert callable(importlib.import_module(f"polyplane.cli.{name}").run)
+        assert callable(importlib.import_module(f"polyplane.cli.verbs.{name}").run)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ from polyplane.estimator.search.compression import needed_planes
 from polyplane.estimator.search.prototypes import first_of_each, margin_of, prototypes_of
 from polyplane.estimator.thread_safety import reads
 from polyplane.estimator.validation import TrainingData, weighty
-from polyplane.model.column_maps import column_map
+from polyplane.model.column_maps import ColumnMap, column_map
 from polyplane.model.plane_record import FinishedPlanes
 
 __all__ = ["PolyplaneClassifier"]
@@ -252,8 +252,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
         if training.columns is None:
             members = weighty(in_place(count_rows(data.rows)), data.weights)
             kind = self._setting("columns")
-            training.columns = column_map(data.rows, members, self.n_features_in_, kind)
+            is_whole = training.buffer is None  # a stream may come to any column
+            n_columns = self.n_features_in_
+            training.columns = column_map(data.rows, members, n_columns, kind, is_whole)
         training.columns = training.columns.widened(self.n_features_in_)
+        if not training.columns.knows(data.rows):
+            _take_all_columns(training)
         return _written_out(training.columns, data)
 
     def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
@@ -374,6 +378,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
             if buffer.is_full:
                 buffer.forget()
         self._training.starts = False
+        if self._training.columns is not None and self._training.columns.used is not None:
+            self._training.columns = self._training.columns.widened(self.n_features_in_)
+            _take_all_columns(self._training)
         view = self._training_view(self._training, data)
         self._meet(self._training, labels, view)
         self._training.buffer = buffer
@@ -427,6 +434,20 @@ class PolyplaneClassifier(HyperplaneClassifier):
 def _count_passes(n_rows: int) -> int:
     """Passes of a fit of so many rows."""
     return int(np.clip(STEPS // max(n_rows, 1), LEAST_PASSES, MOST_PASSES))
+
+
+def _take_all_columns(training: Training) -> None:
+    """Give features to columns that the fit did not meet, whose planes are 0 there."""
+    columns: ColumnMap = training.columns
+    training.columns = columns.with_all_columns()
+    for model in training.models:
+        timed = model.planes.timed_sums
+        model.planes = model.planes._replace(
+            sums=columns.spread(model.planes.sums),
+            timed_sums=columns.spread(timed) if len(timed) else timed,
+        )
+        model.columns, model.n_features = training.columns, training.columns.n_features
+    training.forget_results()
 
 
 def _written_out(columns: Any, data: TrainingData) -> TrainingData:

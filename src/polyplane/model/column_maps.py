@@ -16,6 +16,8 @@ Folding  standardisation is linear, so finished planes take it in: they apply to
          to rows in which only columns with knots are mapped. In float32 that costs accuracy if
          means are many deviations from zero: errors are up to 3e-7 |mean| / deviation of the
          spread of the scores, so 1e-3 of it at a mean of some thousands, a fifth at a million.
+Width    of wide sparse data with at most half of the columns in use only these have features: a
+         fit costs what its rows hold, however far apart their columns are.
 Rows     statistics are of all training rows, values and ranks of at most 20,000, evenly spaced.
 """
 
@@ -27,11 +29,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.inspection import ColumnStatistics, column_statistics
-from polyplane.engine.planes.planes import Array
+from polyplane.engine.order import in_place
+from polyplane.engine.planes.planes import Array, aligned_zeros
 from polyplane.engine.rows.mapped import ColumnTable, mapped_rows
-from polyplane.engine.rows.storage import Rows, matrix_of, packed
+from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, matrix_of, packed
 
-__all__ = ["KINDS", "ColumnMap", "column_map"]
+__all__ = ["KINDS", "ColumnMap", "column_map", "compact_rows"]
 
 KINDS = "plain", "rank", "knots"
 MOST_TABULAR_COLUMNS = 200  # wider data are tabular if they are dense
@@ -64,6 +67,7 @@ class ColumnMap:
     n_columns: int
     n_features: int  # in training, without the constant
     constant: float  # value of the constant feature in training, where there is an intercept
+    used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
 
     @property
     def has_knots(self) -> bool:
@@ -72,6 +76,7 @@ class ColumnMap:
 
     def for_training(self, rows: Any) -> Rows:
         """Rows as training sees them; a constant of 0 stays 0."""
+        rows = self._compact(rows)
         seen: Rows = (
             rows._replace(constant=np.float32(self.constant * rows.constant))
             if self.table is None
@@ -81,8 +86,32 @@ class ColumnMap:
 
     def for_prediction(self, rows: Any) -> Rows:
         """Rows as folded planes see them; their constant must be 1, intercept or not."""
+        rows = self._compact(rows)
         seen: Rows = mapped_rows(rows, self._prediction_table()) if self.has_knots else rows
         return seen
+
+    def _compact(self, rows: Any) -> Any:
+        return rows if self.used is None else compact_rows(rows, self.used)
+
+    def knows(self, rows: Any) -> bool:
+        """Whether all columns that rows hold have features."""
+        if self.used is None:
+            return True
+        entries = _as_csr(rows)
+        return bool(_places(self.used, entries.columns)[1].all())
+
+    def with_all_columns(self) -> "ColumnMap":
+        """The same map with a feature for every column."""
+        return replace(self, n_features=self.n_columns, used=None)
+
+    def spread(self, sums: Array) -> Array:
+        """Planes by feature, as they are for all columns."""
+        if self.used is None:
+            return sums
+        wide = aligned_zeros(self.n_columns + 1, sums.shape[1])
+        wide[0] = sums[0]
+        wide[1 + self.used] = sums[1 : 1 + self.used.size]
+        return wide
 
     def folded(self, sums: Array, constant: float = 1.0) -> Array:
         """Planes learnt on rows `for_training`, by feature, made those for rows `for_prediction`.
@@ -103,6 +132,8 @@ class ColumnMap:
         n_new = n_columns - self.n_columns
         if n_new <= 0:
             return self
+        if self.used is not None:
+            return replace(self, n_columns=n_columns)
         if self.table is None:
             return replace(self, n_columns=n_columns, n_features=n_columns)
         if self.n_features > self.n_columns:
@@ -136,10 +167,52 @@ def _longer(array: Array, n_new: int, fill: float) -> Array:
     return np.concatenate([array, np.full(n_new, fill, array.dtype)])
 
 
-def column_map(rows: Any, order: Array, n_columns: int, kind: str) -> ColumnMap:
-    """The map of this kind for dense or CSR rows, found from the rows of `order`."""
+def compact_rows(rows: Any, used: Array) -> CsrRows:
+    """The rows with only these columns, called by their places; in time of what they hold."""
+    entries = _as_csr(rows)
+    places, is_used = _places(used, entries.columns)
+    values, starts = entries.values, entries.starts
+    if not is_used.all():
+        n_before = np.concatenate([[0], np.cumsum(is_used)])
+        values, places, starts = values[is_used], places[is_used], n_before[starts]
+    places, starts = places.astype(entries.columns.dtype), starts.astype(entries.starts.dtype)
+    return CsrRows(values, places, starts, entries.constant)
+
+
+def _as_csr(rows: Any) -> CsrRows:
+    return rows if isinstance(rows, CsrRows) else packed(rows, in_place(count_rows(rows)))
+
+
+def _places(used: Array, columns: Array) -> tuple[Array, Array]:
+    """Where each column stands among those in use, and whether it does."""
+    places = np.searchsorted(used, columns)
+    return places, used[np.minimum(places, used.size - 1)] == columns
+
+
+def _few_in_use(rows: Any, n_columns: int) -> Array | None:
+    """The columns in use of CSR rows, if they are at most half of very many."""
+    if not isinstance(rows, CsrRows) or n_columns <= MOST_TABULAR_COLUMNS:
+        return None
+    is_used = np.zeros(n_columns, bool)
+    is_used[rows.columns] = True
+    used = np.flatnonzero(is_used).astype(np.int32)
+    return used if 0 < 2 * used.size <= n_columns else None
+
+
+def column_map(
+    rows: Any, order: Array, n_columns: int, kind: str, may_leave_out: bool = False
+) -> ColumnMap:
+    """The map of this kind for dense or CSR rows, found from the rows of `order`.
+
+    It may leave out columns that none of all rows uses.
+    """
     if kind not in KINDS:
         raise ValueError(f"columns must be one of {', '.join(KINDS)}, not {kind!r}.")
+    used = _few_in_use(rows, n_columns) if may_leave_out else None
+    if used is not None:  # so few are not tabular
+        statistics = column_statistics(compact_rows(rows, used), order, used.size)
+        length = _root_mean_square_length(statistics) or 1.0
+        return ColumnMap(None, n_columns, used.size, length, used)
     statistics = column_statistics(rows, order, n_columns)
     if not _is_tabular(statistics, order.size):
         return ColumnMap(None, n_columns, n_columns, _root_mean_square_length(statistics) or 1.0)

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from polyplane.estimator.thread_safety import view_of
 from polyplane.model.export.c_header import c_header
 from polyplane.model.export.content import Exported, Scaling, with_some_plane
 from polyplane.model.file import ModelError
+from polyplane.model.plane_record import PlaneRecord
 from polyplane.whole_files import whole_file
 
 __all__ = ["to_c", "to_onnx"]
@@ -105,7 +107,7 @@ def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
     classifier = view_of(classifier)
     record, rows = classifier._record(), None
     if isinstance(classifier, Predictor):
-        record, rows = with_some_plane(record), _row_of_zeros(classifier)
+        record, rows = with_some_plane(_of_all_columns(classifier)), _row_of_zeros(classifier)
     return Exported(
         title=type(classifier).__name__,
         n_columns=classifier.n_features_in_,
@@ -181,8 +183,20 @@ SCALERS: dict[type, Callable[[Any], Scaling]] = {
 }
 
 
+def _of_all_columns(classifier: Predictor) -> PlaneRecord:
+    """The record, whose planes may have features of columns in use only."""
+    record, columns = classifier._record(), classifier._training.columns
+    if columns is None or columns.used is None:
+        return record
+    return replace(record, sums=columns.spread(record.sums))
+
+
 def _row_of_zeros(classifier: Predictor) -> Rows:
     """A row as finished planes see it: its type says what becomes of columns."""
     zeros = np.zeros((1, classifier.n_features_in_), np.float32)
-    row = classifier._mapped_rows(dense_rows(zeros, classifier._training.constant))
+    row: Any = classifier._mapped_rows(dense_rows(zeros, classifier._training.constant))
+    columns = classifier._training.columns
+    if columns is not None and columns.used is not None:
+        wide: Rows = row._replace(constant=np.float32(1))
+        return wide
     return classifier._prediction_rows(classifier._training, row)

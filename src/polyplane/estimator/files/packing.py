@@ -129,6 +129,10 @@ STORED: dict[type, Half] = {
     ),
     Planes: Half(lambda planes: _without(planes, "idle", "scores", "shrunk_scores"), _planes),
     FirstRows: Half(vars, _first_rows),
+    ColumnMap: Half(  # older programs read maps of all columns
+        lambda columns: _without(columns, *(["used"] if columns.used is None else [])),
+        lambda **kept: _made_of(ColumnMap, kept),
+    ),
     SupportRows: Half(lambda pool: _without(pool.rows, "lengths"), _support_rows),
     SupportSet: Half(
         lambda held: _without(with_room(held, held.place.size, 0), "gram", "line", "owner", "used"),

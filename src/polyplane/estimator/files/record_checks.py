@@ -174,6 +174,12 @@ def _check_columns(columns: ColumnMap) -> None:
         need(isinstance(columns.table, ColumnTable), "a map of columns is none")
         need(columns.table.shifts.size == columns.n_columns, "a map is of other columns")
         n_hats = int(columns.table.n_hats.sum())
+    if columns.used is not None:
+        need_array(columns.used, np.int32, columns.n_features)
+        need_within(columns.used, 0, columns.n_columns, "a column is")
+        is_rising = bool((np.diff(columns.used) > 0).all())
+        need(columns.table is None and columns.n_features > 0 and is_rising, "columns do not rise")
+        return
     need(columns.n_features == columns.n_columns + n_hats, "a map makes other features")
 
 

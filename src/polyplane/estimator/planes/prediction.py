@@ -88,7 +88,9 @@ class Predictor(Machine, Trained, ClassifierMixin, BaseEstimator):  # type: igno
     @reads
     def planes_(self) -> Array:
         """Planes by features: by model, those of one class together, oldest first."""
-        return self._record().planes()
+        planes, columns = self._record().planes(), self._training.columns
+        is_spread = columns is None or columns.used is None
+        return planes if is_spread else columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
 
     @property
     @reads

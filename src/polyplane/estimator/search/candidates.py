@@ -68,7 +68,8 @@ class Trials:
         """Those maps of the columns that differ."""
         machine = self.machine
         kinds = KINDS if machine.columns == "auto" else (machine.columns,)
-        maps = {k: column_map(self.data.rows, order, machine.n_features_in_, k) for k in kinds}
+        rows, n_columns = self.data.rows, machine.n_features_in_
+        maps = {k: column_map(rows, order, n_columns, k, may_leave_out=True) for k in kinds}
         if not any(columns.has_knots for columns in maps.values()):
             kind = next(iter(maps))
             return {kind: maps[kind]}
