@@ -42,6 +42,7 @@ from polyplane.engine.targets import rows_of
 from polyplane.estimator.parameters import (
     at_least,
     between,
+    closed,
     either,
     is_flag,
     one_of,
@@ -92,7 +93,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     alpha: float | str = parameter(
         default="auto",
-        allowed=either(at_least(0, whole=False), AUTO),
+        allowed=either(closed(0, 1e10), AUTO),
         meaning=(
             "Regularisation, the weight of half the squared planes beside the mean loss. 'auto' "
             "lets planes shrink by e^-1 over the whole fit, and not at all in a stream."
