@@ -113,7 +113,7 @@ def test_a_device_is_not_replaced_by_a_file(call, files):
 
 @pytest.mark.parametrize("name", ["iris_svm.model", "iris_linear.model"])
 def test_a_model_of_another_program_becomes_ours(name, call, tmp_path):
-    source = Path(__file__).parents[1] / "model" / "foreign" / "files" / name
+    source = Path(__file__).parents[2] / "model" / "foreign" / "files" / name
     done = call("convert", source, tmp_path / "our.model", "--json")
     found = check("convert of a model", done.out)
     loaded, imported = load(tmp_path / "our.model"), import_model(source)

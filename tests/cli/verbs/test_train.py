@@ -256,7 +256,7 @@ def test_no_error_of_coin_flips_is_low(algorithm, stream, tmp_path, capsys):
     path = tmp_path / "coins.csv"
     write(path, [Chunk(X.astype(np.float32), y)])
     found = json_of(capsys, "train", path, "-a", algorithm, "--seed", 0, *stream)
-    if algorithm == "polyplane":
+    if algorithm == "polyplane" and not stream:
         assert found["progressive_error"] is None  # it starts from these rows
     else:
         assert found["progressive_error"] > 0.4
