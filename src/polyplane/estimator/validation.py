@@ -10,14 +10,13 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from polyplane.engine.inspection import column_facts, largest_magnitude, starts_are_sound
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import Rows, csr_rows, dense_rows
+from polyplane.engine.rows.storage import Rows
+from polyplane.model.input_rows import INDEX_DTYPES, checked_rows
 
 __all__ = [
     "TrainingData",
     "all_or_nothing",
-    "check_scores",
     "check_weights_are_known",
     "codes_of",
     "read_matrix",
@@ -27,11 +26,9 @@ __all__ = [
     "weighty",
 ]
 
-LARGEST = 1e10  # squares of larger values, summed over a long stream, would leave float32
 LARGEST_WEIGHT = 1e6
 KEPT_DTYPES = (np.float32, np.float64, np.uint8)  # the first is what others become
 SPARSE_DTYPES = (np.float32, np.float64)
-INDEX_DTYPES = (np.int32, np.int64)
 LABEL_TABLE_LIMIT = 1 << 16
 
 
@@ -47,7 +44,7 @@ def read_matrix(estimator: Any, X: Any, reset: bool, constant: float) -> Rows:
     """X alone, for prediction."""
     if reset or not _is_plain(estimator, X):
         X = validate_data(estimator, _bytes_of(X), reset=reset, **_options(X))
-    return _checked_rows(X, constant)
+    return checked_rows(X, constant)
 
 
 def read_matrix_and_labels(
@@ -58,7 +55,7 @@ def read_matrix_and_labels(
         X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
     if _small_integers(y) is None:
         check_classification_targets(y)
-    return _checked_rows(X, constant), y
+    return checked_rows(X, constant), y
 
 
 def read_training(
@@ -85,16 +82,6 @@ def read_training(
         known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
     labels, codes = codes_of(y, known)
     return TrainingData(rows, codes, row_weights(y, sample_weight, estimator.class_weight)), labels
-
-
-def check_scores(estimator: Any, scores: Array) -> None:
-    """Scores are numbers; minus infinity is that of a class without planes, which cannot win."""
-    if np.isnan(scores).any() or np.isposinf(scores).any():
-        raise ValueError(
-            f"{type(estimator).__name__}: scores of these rows overflow float32: scale the columns "
-            "before training, for example with sklearn.preprocessing.StandardScaler, or regularise "
-            "more."
-        )
 
 
 def check_weights_are_known(estimator: Any) -> None:
@@ -150,7 +137,7 @@ def _options(X: Any) -> dict[str, Any]:
         "accept_large_sparse": True,
         "dtype": SPARSE_DTYPES if sp.issparse(X) else KEPT_DTYPES,
         "order": "C",
-        "ensure_all_finite": False,  # `_checked_rows` looks, at memory speed
+        "ensure_all_finite": False,  # `checked_rows` looks, at memory speed
     }
 
 
@@ -158,66 +145,6 @@ def _bytes_of(X: Any) -> Any:
     """Truth values are bytes already."""
     is_truth = isinstance(X, np.ndarray) and X.dtype == np.bool_
     return X.view(np.uint8) if is_truth else X
-
-
-def _checked_rows(X: Any, constant: float) -> Rows:
-    if isinstance(X, np.ndarray):
-        _check_magnitude(X)
-        return dense_rows(X, constant)
-    X = _with_plain_parts(X)
-    _check_magnitude(X.data)
-    if not starts_are_sound(X.indptr, min(X.data.size, X.indices.size)):
-        raise ValueError("X is a broken CSR matrix: its indptr does not rise from 0 to its end.")
-    lowest, highest, is_canonical = column_facts(X.indices, X.indptr)
-    if lowest < 0 or highest >= X.shape[1]:
-        raise ValueError(
-            f"X is a broken CSR matrix: column {lowest if lowest < 0 else highest} in a matrix "
-            f"of {X.shape[1]} columns."
-        )
-    if not is_canonical:
-        X = X.copy()
-        X.sum_duplicates()
-    return csr_rows(X, constant)
-
-
-def _with_plain_parts(X: Any) -> Any:
-    """The same matrix in arrays as compiled loops read them, copied only where they are not so."""
-    for name in ("data", "indices", "indptr"):
-        part = getattr(X, name)
-        if part.ndim != 1:
-            raise ValueError(f"X is a broken CSR matrix: its {name} has {part.ndim} dimensions.")
-        if name != "data" and part.dtype.kind not in "iu":
-            raise ValueError(
-                f"X is a broken CSR matrix: its {name} holds {part.dtype.name}, not whole numbers."
-            )
-    values, columns, starts = np.ascontiguousarray(X.data), _native(X.indices), _native(X.indptr)
-    if columns.dtype != starts.dtype:  # loops would be compiled for each mixture
-        columns, starts = columns.astype(np.int64), starts.astype(np.int64)
-    if values is X.data and columns is X.indices and starts is X.indptr:
-        return X
-    plain = type(X)(X.shape, dtype=values.dtype)
-    plain.data, plain.indices, plain.indptr = values, columns, starts
-    return plain
-
-
-def _native(whole: Array) -> Array:
-    """Whole numbers as int32 or int64 of this machine, side by side."""
-    plain = whole if whole.dtype in INDEX_DTYPES else whole.astype(np.int64)
-    return np.ascontiguousarray(plain)
-
-
-def _check_magnitude(values: Array) -> None:
-    largest = largest_magnitude(values)
-    if np.isnan(largest):
-        raise ValueError("Input X contains NaN: fill or drop the missing values first.")
-    if np.isinf(largest):
-        raise ValueError("Input X contains infinity: replace or drop such values first.")
-    if largest > LARGEST:
-        raise ValueError(
-            f"Input X has values as large as {largest:.3g}, above {LARGEST:g}, whose products "
-            "overflow: scale the columns first, for example with "
-            "sklearn.preprocessing.MaxAbsScaler."
-        )
 
 
 def _small_integers(y: Array) -> Array | None:

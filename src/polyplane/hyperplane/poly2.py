@@ -13,12 +13,10 @@ Papers      Chang, Hsieh, Chang, Ringgaard, Lin (2010), https://jmlr.org/papers/
             Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-010-0420-4
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
-from polyplane.engine.inspection import largest_magnitude
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import n_mapped, poly2_rows
 from polyplane.engine.rows.storage import Rows
@@ -34,7 +32,8 @@ from polyplane.estimator.parameters import (
     register,
 )
 from polyplane.estimator.planes.hinge_machines import LinearClassifier
-from polyplane.estimator.validation import LARGEST, TrainingData
+from polyplane.estimator.validation import TrainingData
+from polyplane.model.input_rows import check_products
 
 __all__ = ["Poly2Classifier"]
 
@@ -96,7 +95,7 @@ class Poly2Classifier(LinearClassifier):
     def _mapped_rows(self, rows: Rows) -> Rows:
         gamma, coef0, n_hash = self._map()
         self._count_features(self.n_features_in_)
-        _check_products(rows, gamma, coef0)
+        check_products(rows, gamma, coef0)
         mapped: Rows = poly2_rows(rows, gamma, coef0, n_hash or 0)
         return mapped
 
@@ -115,14 +114,3 @@ class Poly2Classifier(LinearClassifier):
     def intercepts_(self) -> Array:
         """Constant term of each plane: what it makes of coef0, the constant of phi."""
         return super().intercepts_ * np.float32(self._map()[1])
-
-
-def _check_products(rows: Any, gamma: float, coef0: float) -> None:
-    """Squared norms of mapped rows, added up over a long stream, stay within float32."""
-    x = largest_magnitude(rows.values)
-    if max(gamma * x * x, math.sqrt(2 * gamma * coef0) * x) > LARGEST:
-        raise ValueError(
-            f"Input X has values as large as {x:.3g}, whose products with gamma={gamma:g} are "
-            f"above {LARGEST:g} and would overflow: scale the columns first, for example with "
-            "sklearn.preprocessing.MaxAbsScaler."
-        )

@@ -37,13 +37,14 @@ from polyplane.engine.support.support_set import (
 )
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.kernels.kernel_training import KernelModel, KernelTraining, SupportRows
-from polyplane.estimator.validation import LARGEST, TrainingData
+from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Problem
 from polyplane.model.file import ModelError
 from polyplane.model.foreign.budgeted_model import BudgetText, SparsePlanesText, budgeted_model
 from polyplane.model.foreign.liblinear_model import PlanesText, liblinear_model
 from polyplane.model.foreign.libsvm_model import SvmText, libsvm_model
 from polyplane.model.foreign.model_text import SparseText, TextModel, is_text_model, read_text_model
+from polyplane.model.input_rows import LARGEST
 from polyplane.model.kernels import KernelRows, kernel_block, no_rows
 
 __all__ = ["import_model", "is_text_model"]

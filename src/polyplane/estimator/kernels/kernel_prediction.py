@@ -15,7 +15,8 @@ from polyplane.estimator.kernels.kernel_settings import KernelSettings
 from polyplane.estimator.kernels.kernel_training import KernelModel, KernelTraining
 from polyplane.estimator.parameters import with_parameters
 from polyplane.estimator.thread_safety import reads, reads_alone
-from polyplane.estimator.validation import check_scores, read_matrix
+from polyplane.estimator.validation import read_matrix
+from polyplane.model.input_rows import check_scores
 from polyplane.model.kernel_record import KernelRecord
 
 __all__ = ["KernelPredictor", "one_sided"]
@@ -69,7 +70,7 @@ class KernelPredictor(KernelSettings, Trained, ClassifierMixin, BaseEstimator): 
     def decision_function(self, X: Any) -> Array:
         """Score of each class, or with two classes the second one's lead over the first."""
         scores = self._class_scores(X)
-        check_scores(self, scores)
+        check_scores(type(self).__name__, scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     # ---- fitted attributes ---------------------------------------------------------------

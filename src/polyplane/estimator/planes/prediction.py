@@ -14,7 +14,8 @@ from polyplane.estimator.parameters import with_parameters
 from polyplane.estimator.planes.machine import Machine
 from polyplane.estimator.planes.training import HISTORY, Training
 from polyplane.estimator.thread_safety import reads, reads_alone
-from polyplane.estimator.validation import check_scores, read_matrix
+from polyplane.estimator.validation import read_matrix
+from polyplane.model.input_rows import check_scores
 from polyplane.model.plane_record import PlaneRecord
 
 __all__ = ["Predictor"]
@@ -66,7 +67,7 @@ class Predictor(Machine, Trained, ClassifierMixin, BaseEstimator):  # type: igno
     def decision_function(self, X: Any) -> Array:
         """Score of each class, or with two classes the second one's lead over the first."""
         scores = self._record().class_scores(*self._read(X))
-        check_scores(self, scores)
+        check_scores(type(self).__name__, scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @reads
