@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.model import file as model_file
-from polyplane.model.file import FORMAT, ModelError, is_model_file, read_file, write_file
+from polyplane.model.file import ModelError, is_model_file, read_file, write_file
+from polyplane.model.format.migrations import FORMAT_NOW
 
 ARRAYS = {
     "matrix": np.arange(96, dtype=np.float32).reshape(6, 16),
@@ -139,9 +140,17 @@ def test_overlapping_arrays_are_refused(path):
 
 def test_a_newer_format_says_what_to_do(path):
     header, rest = header_and_rest(path)
-    header["__metadata__"]["format"] = str(FORMAT + 1)
+    header["__metadata__"]["format"] = str(FORMAT_NOW + 1)
     write_raw(path, header, rest)
-    with pytest.raises(ModelError, match=r"newer polyplane \(format 2, .*upgrade polyplane"):
+    with pytest.raises(ModelError, match=r"newer polyplane \(format 3, .*upgrade polyplane"):
+        read_file(path)
+
+
+def test_a_format_that_was_never_released_says_what_to_do(path):
+    header, rest = header_and_rest(path)
+    header["__metadata__"]["format"] = "1"
+    write_raw(path, header, rest)
+    with pytest.raises(ModelError, match=r"is of format 1, which .* no longer reads: train the"):
         read_file(path)
 
 

@@ -22,11 +22,11 @@ import numpy as np
 import safetensors
 
 from polyplane.engine.planes.planes import Array
+from polyplane.model.format.migrations import FORMAT_NOW, FORMATS, migrated
 from polyplane.whole_files import whole_file
 
-__all__ = ["FORMAT", "ModelError", "is_model_file", "read_file", "write_file"]
+__all__ = ["ModelError", "is_model_file", "read_file", "write_file"]
 
-FORMAT = 1
 ALIGNMENT = 64  # arrays of whole cache lines start on one
 LONGEST_HEADER = 100_000_000  # safetensors reads no longer ones
 MAPPED = 1 << 26  # bytes from which a file is mapped instead of read
@@ -87,7 +87,7 @@ def _header(values: str, arrays: Mapping[str, Array]) -> bytes:
         entries[name] = {"dtype": code, "shape": array.shape, "data_offsets": [start, end]}
         start = end
     checksum = _checksum(values, arrays)
-    about = {"polyplane": values, "format": str(FORMAT), "checksum": checksum}
+    about = {"polyplane": values, "format": str(FORMAT_NOW), "checksum": checksum}
     header = json.dumps({"__metadata__": about, **entries}).encode()
     header += b" " * (-(8 + len(header)) % ALIGNMENT)
     if len(header) > LONGEST_HEADER:
@@ -137,7 +137,7 @@ def _read(file: Any, size: int, path: Any) -> tuple[dict[str, Any], dict[str, Ar
     about = entries.pop("__metadata__", None)
     if not isinstance(about, dict) or "polyplane" not in about:
         raise ModelError("is a safetensors file, but holds no model of polyplane", path)
-    _check_format(about, path)
+    written = _format_of(about, path)
     buffer = _buffer_of(file, size)
     try:
         with safetensors.safe_open(os.fspath(path), framework="np"):
@@ -149,6 +149,11 @@ def _read(file: Any, size: int, path: Any) -> tuple[dict[str, Any], dict[str, Ar
         raise ModelError(f"is damaged: {_first_line(error)}", path) from None
     if _checksum(about["polyplane"], arrays) != about.get("checksum"):
         raise ModelError("is damaged: its checksum does not fit; get or train it again", path)
+    if not migrated(values, arrays, written, FORMAT_NOW, FORMATS):
+        raise ModelError(
+            f"is of format {written}, which this polyplane no longer reads: train the model again",
+            path,
+        )
     return values, arrays
 
 
@@ -168,16 +173,17 @@ def _read_header(file: Any, size: int, path: Any) -> tuple[dict[str, Any], int]:
     raise ModelError("is not a model file, which `polyplane train` and `save` write", path)
 
 
-def _check_format(about: Mapping[str, Any], path: Any) -> None:
+def _format_of(about: Mapping[str, Any], path: Any) -> int:
     written = str(about.get("format"))
     if not written.isdecimal() or len(written) > 9:
         raise ModelError("is damaged: it does not say in which format it is", path)
-    if int(written) > FORMAT:
+    if int(written) > FORMAT_NOW:
         raise ModelError(
-            f"was written by a newer polyplane (format {written}, this one reads up to {FORMAT}): "
-            "upgrade polyplane",
+            f"was written by a newer polyplane (format {written}, this one reads up to "
+            f"{FORMAT_NOW}): upgrade polyplane",
             path,
         )
+    return int(written)
 
 
 def _buffer_of(file: Any, size: int) -> Any:

@@ -88,3 +88,8 @@ class KernelRecord:
     def class_scores(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:
         """Score of each class, by rank, on each row of `order`."""
         return self.decomposition.scores_of_leads(self.leads(rows, order, n_jobs))
+
+    def classes_of(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:
+        """Rank of the winning class of each row of `order`; of equal scores the lowest."""
+        winners: Array = self.class_scores(rows, order, n_jobs).argmax(axis=1)
+        return winners

@@ -1,6 +1,6 @@
 """Model files of every released format are read, and predict what they did when written.
 
-`python -m tests.estimator.test_old_files` adds files of the present format; existing ones stay.
+`python -m tests.estimator.files.test_old_files` adds files of the present format, and no others.
 """
 
 import contextlib
@@ -15,7 +15,8 @@ from sklearn.preprocessing import MaxAbsScaler
 
 import polyplane as pp
 from polyplane.estimator.progress import heard_by
-from polyplane.model.file import FORMAT, is_model_file
+from polyplane.model.file import is_model_file
+from polyplane.model.format.migrations import FORMAT_NOW
 
 FILES = Path(__file__).parent / "old"
 FLOWERS, KINDS = load_iris(return_X_y=True)
@@ -82,13 +83,13 @@ def test_it_predicts_what_it_did(path):
 
 
 def test_there_are_files_of_the_present_format():
-    assert len([path for path in WRITTEN if path.stem.endswith(f"-{FORMAT}")]) == 9
+    assert len([path for path in WRITTEN if path.stem.endswith(f"-{FORMAT_NOW}")]) == 9
     assert all(is_model_file(path) for path in WRITTEN)
 
 
 def write_files():
     for name, model in models():
-        path = FILES / f"{name}-{FORMAT}.model"
+        path = FILES / f"{name}-{FORMAT_NOW}.model"
         if path.exists():
             continue
         pp.save(model, path)

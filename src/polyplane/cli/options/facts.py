@@ -15,8 +15,9 @@ import polyplane
 from polyplane.data import formats
 from polyplane.data.table import layout as table
 from polyplane.estimator.parameters import REGISTRY
+from polyplane.model.algorithm_names import short_name
 
-__all__ = ["FILE", "facts", "short_name"]
+__all__ = ["FILE", "facts"]
 
 FILE = Path(__file__).with_name("parameters.json")
 OWN_WORDS = {"random_state", "verbose", "warm_start"}  # --seed, --quiet and --resume say these
@@ -41,12 +42,6 @@ READING = {
     "part": "The part that is read where a file holds several, such as train and test.",
 }
 CHOICES = {"format": formats.FORMATS, "base": ("0", "1"), **table.CHOICES}
-
-
-def short_name(class_name: str) -> str:
-    """What an algorithm is called on the command line: KernelPegasosClassifier, kernel-pegasos."""
-    stem = class_name.removesuffix("Classifier")
-    return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "-", stem).lower()
 
 
 def facts() -> dict[str, Any]:

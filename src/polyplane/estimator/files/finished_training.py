@@ -1,0 +1,64 @@
+"""What stands in the place of a training that was not kept: the estimator predicts, that is all.
+
+It has what prediction and fitted attributes look at. Whatever learning on asks for beyond that is
+answered with one sentence, so that every way to it is closed by this one place.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from polyplane.engine.planes.planes import Array
+from polyplane.model.decomposition import Decomposition
+from polyplane.model.prediction import FittedModel
+
+__all__ = ["LEFT_OUT", "FinishedTraining"]
+
+LEFT_OUT = "was saved without its training state"
+
+
+@dataclass
+class FinishedModel:
+    """What is told of a model in training."""
+
+    alpha: float | None
+    n_steps: int
+    history: list[tuple[Any, ...]]
+
+
+class FinishedTraining:
+    """The end of a training."""
+
+    def __init__(self, model: FittedModel, why: str) -> None:
+        self._name, self._why, self._record = model.title, why, model.record
+        self.classes = model.labels
+        self.ranks: Array = model.record.decomposition.ranks
+        self.kind = model.record.decomposition.kind
+        self.n_columns, self.is_dense, self.n_steps = model.n_columns, model.is_dense, model.n_steps
+        self.constant = 0.0 if model.features is None else model.features.constant
+        self.columns = None if model.features is None else model.features.columns
+        self.models = _models(model)
+        if model.features is None:  # of planes nobody but training asks for them
+            self.labels = model.labels[self.ranks]
+
+    def record(self, made_by: Any, combine: str, *others: Any) -> Any:
+        """The classifier reached."""
+        decomposition = Decomposition(self.kind, combine, self.ranks)
+        return replace(self._record, decomposition=decomposition)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "_why" not in vars(self):  # copies and pickles ask, too
+            raise AttributeError(name)
+        raise ValueError(
+            f"{self._name}: the model {self._why}: it predicts, but cannot learn on; call fit "
+            "without warm_start to train it anew."
+        )
+
+
+def _models(model: FittedModel) -> list[FinishedModel]:
+    """One for each that has a history, and one at least; the first has made all steps."""
+    numbers = model.history["model"].tolist()
+    made = [FinishedModel(model.alpha, 0, []) for _ in range(max(numbers, default=0) + 1)]
+    for number, point in zip(numbers, model.history.tolist(), strict=True):
+        made[number].history.append(point[1:])
+    made[0].n_steps = model.n_steps
+    return made

@@ -1,0 +1,230 @@
+"""Estimators as what they are once fitted, and back: the bridge to `model/prediction.py`.
+
+Here, and in `training_tables.py`, is all that model files know of the classes behind estimators.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+import polyplane
+from polyplane.engine.planes.planes import Array
+from polyplane.estimator.files.finished_training import FinishedTraining
+from polyplane.estimator.kernels.kernel_prediction import KernelPredictor
+from polyplane.estimator.parameters import REGISTRY, check_parameters
+from polyplane.estimator.planes.prediction import Predictor
+from polyplane.model.algorithm_names import class_name_of, short_name
+from polyplane.model.column_maps import ColumnMap
+from polyplane.model.file import ModelError
+from polyplane.model.format.checks import LARGEST_COUNT, need
+from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
+from polyplane.model.scaling import Scaler
+
+__all__ = [
+    "SKLEARN_SCALERS",
+    "estimator_of",
+    "fitted_now",
+    "fitted_of",
+    "scaler_of",
+    "sklearn_scaler_of",
+]
+
+SKLEARN_SCALERS = {"maxabs": MaxAbsScaler, "minmax": MinMaxScaler, "standard": StandardScaler}
+
+
+# ---- estimators to fitted models ---------------------------------------------------------
+
+
+def fitted_of(estimator: Any) -> FittedModel:
+    """What an estimator has reached."""
+    return _fitted_of(estimator, estimator._record())
+
+
+def fitted_now(estimator: Any) -> FittedModel:
+    """The same for who holds its lock, who may be in the middle of a fit.
+
+    There the record is made anew, and not kept: steps go on from here.
+    """
+    training = estimator._training
+    if not _is_amid(training):
+        return fitted_of(estimator)
+    kept = vars(training).pop("_record", None)
+    try:
+        return fitted_of(estimator)
+    finally:
+        vars(training).pop("_record", None)
+        if kept is not None:
+            vars(training)["_record"] = kept
+
+
+def _is_amid(training: Any) -> bool:
+    if isinstance(training, FinishedTraining):
+        return False
+    return bool(getattr(training, "courses", None)) or getattr(training, "course", None) is not None
+
+
+def _fitted_of(estimator: Any, record: Any) -> FittedModel:
+    training = estimator._training
+    names = vars(estimator).get("feature_names_in_")
+    is_planes = isinstance(estimator, Predictor)
+    return FittedModel(
+        algorithm=short_name(type(estimator).__name__),
+        labels=training.classes,
+        n_columns=int(estimator.n_features_in_),
+        names=None if names is None else [str(name) for name in names],
+        record=record,
+        features=_features(estimator) if is_planes else None,
+        has_probabilities=hasattr(estimator, "predict_proba"),
+        is_dense=True if is_planes else training.is_dense,
+        parameters=estimator.get_params(deep=False),
+        found=vars(estimator).get("_found", {}),
+        n_steps=int(estimator.n_steps_),
+        n_passes=int(estimator.n_iter_),
+        alpha=float(estimator.alpha_) if is_planes else None,
+        gamma=None if is_planes else float(estimator.gamma_),
+        history=estimator.history_ if is_planes else np.empty(0, HISTORY),
+        version=polyplane.__version__,
+    )
+
+
+def _features(estimator: Any) -> Features:
+    training = estimator._training
+    if hasattr(estimator, "_map"):  # of products
+        gamma, coef0, n_hash = estimator._map()
+        products = Products(float(gamma), float(coef0), n_hash, int(estimator.n_features_in_))
+        return Features(training.constant, products=products)
+    if training.columns is None:
+        return Features(training.constant)
+    return Features(1.0, columns=_for_prediction(training.columns))
+
+
+def _for_prediction(columns: ColumnMap) -> ColumnMap:
+    """What is left of a map once planes have taken in all that is linear."""
+    table = columns._prediction_table() if columns.has_knots else None
+    return ColumnMap(table, columns.n_columns, columns.n_features, 1.0, columns.used)
+
+
+# ---- fitted models to estimators ---------------------------------------------------------
+
+
+def estimator_of(model: FittedModel) -> Any:
+    """A fitted estimator, of which `_training` is still missing."""
+    name = class_name_of(model.algorithm)
+    need(name is not None, f"there is no algorithm {model.algorithm!r}")
+    machine: Any = getattr(polyplane, str(name))
+    need(machine in REGISTRY.values(), f"there is no algorithm {model.algorithm!r}")
+    need(issubclass(machine, Predictor) == model.has_planes, "a record is of another machine")
+    made = machine(**model.parameters)
+    _check_settings(made)
+    made.classes_, made.n_features_in_, made.n_iter_ = model.labels, model.n_columns, model.n_passes
+    if model.names is not None:
+        made.feature_names_in_ = np.array(model.names, object)
+    if isinstance(made, KernelPredictor):
+        need(model.gamma is not None, "there is no gamma")
+        made.gamma_ = float(model.gamma or 0.0)
+        return made
+    need(model.alpha is not None, "there is no alpha")
+    _put_plane_state(made, model)
+    _check_found(made)
+    return made
+
+
+def _put_plane_state(made: Any, model: FittedModel) -> None:
+    features: Any = model.features
+    made._found = dict(model.found)
+    need((features.products is not None) == hasattr(made, "_map"), "features of another machine")
+    need((features.columns is not None) == made._is_soft(), "features are of another machine")
+    need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
+    if features.products is not None:
+        found: Products = features.products
+        made._first_map = found.gamma, found.coef0, found.n_hash
+        made._check_state()
+    if made._is_soft():
+        made._calibration = model.record.calibration  # type: ignore[union-attr]
+
+
+def _check_settings(estimator: Any) -> None:
+    """Parameters in their ranges, and whole numbers such as arrays can be counted with."""
+    check_parameters(estimator)
+    for name, value in estimator.get_params(deep=False).items():
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        need(not is_whole or abs(value) < LARGEST_COUNT, f"{name} is beyond all counts")
+
+
+def _check_found(estimator: Any) -> None:
+    """What was 'auto' has been found, and is what the parameter could have been set to."""
+    found, given = estimator._found, estimator.get_params(deep=False)
+    need(found.keys() <= given.keys(), "settings were found of other parameters")
+    need("auto" not in found.values(), "a setting has not been found")
+    _check_settings(type(estimator)(**found))
+    open_ = {name for name, value in given.items() if isinstance(value, str) and value == "auto"}
+    if estimator._is_soft():
+        open_ -= {"alpha"}  # which is settled step by step
+    need(open_ <= found.keys(), "a setting has not been found")
+
+
+# ---- scalers -----------------------------------------------------------------------------
+
+
+def scaler_of(scaler: Any) -> Scaler:
+    """What a fitted scaler of scikit-learn does."""
+    kinds = {machine: kind for kind, machine in SKLEARN_SCALERS.items()}
+    kind = kinds[type(scaler)]
+    names, n_rows = getattr(scaler, "feature_names_in_", None), scaler.n_samples_seen_
+    low, high = getattr(scaler, "feature_range", (-1.0, 1.0))
+    shift = _of(scaler, "min_")
+    if kind == "standard" and scaler.with_mean:
+        shift = _of(scaler, "mean_")
+    has_scale = kind != "standard" or scaler.with_std
+    return Scaler(
+        kind=kind,
+        n_columns=int(scaler.n_features_in_),
+        names=None if names is None else [str(name) for name in names],
+        scale=_of(scaler, "scale_") if has_scale else None,
+        shift=shift,
+        clips=bool(getattr(scaler, "clip", False)),
+        low=float(low),
+        high=float(high),
+        n_rows=int(n_rows) if np.ndim(n_rows) == 0 else None,
+        mean=_of(scaler, "mean_"),
+        variance=_of(scaler, "var_"),
+        least=_of(scaler, "data_min_"),
+        greatest=_of(scaler, "max_abs_" if kind == "maxabs" else "data_max_"),
+    )
+
+
+def _of(scaler: Any, name: str) -> Array | None:
+    value = getattr(scaler, name, None)
+    return None if value is None else np.asarray(value)
+
+
+def sklearn_scaler_of(scaler: Scaler) -> Any:
+    """The scaler again, to stand in a pipeline."""
+    made = _new_scaler(scaler)
+    made.n_features_in_ = scaler.n_columns
+    if scaler.n_rows is not None:
+        made.n_samples_seen_ = scaler.n_rows
+    if scaler.names is not None:
+        made.feature_names_in_ = np.array(scaler.names, object)
+    made.scale_ = scaler.scale
+    if scaler.kind == "maxabs":
+        made.max_abs_ = scaler.greatest
+    elif scaler.kind == "minmax":
+        made.min_, made.data_min_, made.data_max_ = scaler.shift, scaler.least, scaler.greatest
+        if scaler.least is not None and scaler.greatest is not None:
+            made.data_range_ = scaler.greatest - scaler.least
+    else:
+        made.mean_, made.var_ = scaler.mean, scaler.variance
+    return made
+
+
+def _new_scaler(scaler: Scaler) -> Any:
+    machine = SKLEARN_SCALERS[scaler.kind]
+    if scaler.kind == "minmax":
+        return machine(feature_range=(scaler.low, scaler.high), clip=scaler.clips)
+    if scaler.kind == "standard":
+        return machine(with_mean=scaler.shift is not None, with_std=scaler.scale is not None)
+    if scaler.clips and not hasattr(machine(), "clip"):
+        raise ModelError("its scaler cuts values, which this scikit-learn cannot: upgrade it")
+    return machine(clip=True) if scaler.clips else machine()

@@ -1,0 +1,219 @@
+"""The training part of a model file: how an estimator learns on where it stopped, to the bit.
+
+Each record is looked at by itself as its table puts it together, and the whole in the end: compiled
+loops do not look where they reach. Whatever is used as an index must lie in what it points into.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
+from polyplane.estimator.files.training_tables import TABLES, KernelState, PlaneState
+from polyplane.estimator.kernels.kernel_training import KernelTraining
+from polyplane.estimator.planes.training import Training
+from polyplane.model.format.checks import need, need_within
+from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
+from polyplane.model.format.schema import Reader, Writer
+from polyplane.model.kernels import FormulaKernel, GivenKernel, Kernel
+from polyplane.model.prediction import FittedModel
+
+__all__ = ["read_training", "write_training"]
+
+LEAST_ALPHA = 1e-16  # a little less than may be set: doubled and found ones are rounded
+PATH = "training"
+
+
+# ---- writing -----------------------------------------------------------------------------
+
+
+def write_training(estimator: Any, out: Writer) -> dict[str, Any]:
+    """The training part as JSON; its arrays go to `out`."""
+    training = estimator._training
+    is_kernel = isinstance(training, KernelTraining)
+    kind, state = ("kernel", _kernel_state(training)) if is_kernel else ("planes", training)
+    stream = vars(estimator).get("_stream_course")
+    path = f"{PATH}.stream"
+    return {
+        "version": TRAINING_NOW,
+        kind: TABLES[kind].write(state, f"{PATH}.{kind}", out),
+        "stream": None if stream is None else TABLES["stream"].write(stream, path, out),
+    }
+
+
+def _kernel_state(training: KernelTraining) -> KernelState:
+    return KernelState(
+        training.seed, training.cache_bytes, _offset_of(training.kernel), training.models,
+        training.pool, training.n_seen, training.course, training.generator,
+    )  # fmt: skip
+
+
+def _offset_of(kernel: Any) -> float:
+    return float(kernel.formula.offset if isinstance(kernel, FormulaKernel) else kernel.offset)
+
+
+def _with_offset(kernel: Any, offset: float) -> Kernel:
+    if isinstance(kernel, FormulaKernel):
+        formula = kernel.formula._replace(offset=np.float32(offset))
+        return replace(kernel, formula=formula)
+    given: Kernel = replace(kernel, offset=offset)
+    return given
+
+
+# ---- reading -----------------------------------------------------------------------------
+
+
+def read_training(
+    plain: Any, arrays: dict[str, Any], estimator: Any, model: FittedModel
+) -> str | None:
+    """Give an estimator its training; or return why that cannot be, if it is not damaged."""
+    need(isinstance(plain, dict), "the training part is not a record")
+    version = plain.get("version")
+    is_version = isinstance(version, int) and not isinstance(version, bool) and version > 0
+    need(is_version, "the training part does not say its version")
+    if not migrated(plain, arrays, version, TRAINING_NOW, TRAININGS):
+        return (
+            f"was saved with a training state of version {version}, of which this polyplane knows "
+            f"{TRAINING_NOW}"
+        )
+    source, kind = Reader(arrays), "planes" if model.has_planes else "kernel"
+    state = TABLES[kind].read(plain.get(kind), f"{PATH}.{kind}", source)
+    made = _plane_training if model.has_planes else _kernel_training
+    estimator._training = made(state, estimator, model)
+    vars(estimator._training)["_record"] = model.record
+    if plain.get("stream") is not None:
+        course = TABLES["stream"].read(plain["stream"], f"{PATH}.stream", source)
+        estimator._stream_course = course
+    return None
+
+
+def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> Training:
+    record: Any = model.record
+    training = Training(
+        kind=record.decomposition.kind,
+        labels=model.labels[record.decomposition.ranks],
+        n_columns=model.n_columns,
+        calibration=record.calibration,
+        **vars(state),
+    )
+    _check_models(training, estimator, record.n_estimators)
+    need((training.columns is not None) == estimator._is_soft(), "columns are of another machine")
+    if training.columns is not None:
+        need(training.columns.n_columns == model.n_columns, "a map is of other columns")
+    n_features, n_classes = estimator._features_of(training), training.labels.size
+    need(len(record.sums) == n_features + 1, "planes have other features")
+    for one in training.models:
+        one.n_features, one.columns = n_features, training.columns
+        one.codes = one.problem.codes(n_classes)
+        _check_plane_model(one, estimator, n_classes)
+    _give_histories(training, model)
+    _check_first_rows(training)
+    _check_courses(training)
+    return training
+
+
+def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
+    """One for each problem and estimator; what they promise is counted before it is made."""
+    decomposition = training.decomposition(estimator.combine)
+    n_models = n_estimators * decomposition.n_problems()
+    need(len(training.models) == n_models, "models are missing")
+    known = {(one.problem, getattr(one, "estimator", 0)) for one in training.models}
+    problems = decomposition.problems()
+    expected = {(problem, place) for problem in problems for place in range(n_estimators)}
+    need(known == expected, "models are missing")
+    for one in training.models:
+        one.rule = _rule(one, estimator)
+
+
+def _rule(model: Any, estimator: Any) -> Any:
+    """A rule is what the machine's steps read: of its kind, and of its kinds of numbers."""
+    given, like = model.rule, estimator._rule_like(model)
+    if given is None:
+        need(like is None or model.n_steps == 0, "a rule is missing")
+        return None
+    is_known = like is not None and given.keys() == like._asdict().keys()
+    need(is_known, "a rule is of another machine")
+    for name, expected in like._asdict().items():
+        is_flag, is_whole = isinstance(expected, bool), isinstance(expected, int)
+        need(isinstance(given[name], bool) == is_flag, "a rule is of another machine")
+        need(isinstance(given[name], int) or not is_whole, "a rule is of another machine")
+    return type(like)(**given)
+
+
+def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
+    n_codes = model.problem.n_codes(n_classes)
+    need(len(model.planes.sums) > model.n_features, "planes have fewer features than their model")
+    need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
+    is_used = not estimator._is_soft()
+    is_right = LEAST_ALPHA <= model.alpha <= 1 / LEAST_ALPHA
+    need(not is_used or is_right, "an alpha is out of its range")
+
+
+def _give_histories(training: Training, model: FittedModel) -> None:
+    """To each model the points that the prediction part tells of it."""
+    numbers = model.history["model"].tolist()
+    for number, point in zip(numbers, model.history.tolist(), strict=True):
+        notes = training.models[number].history
+        is_later = point[1] > (notes[-1][0] if notes else 0)
+        need(is_later and point[1] <= training.models[number].n_steps, "a history does not rise")
+        notes.append(point[1:])
+
+
+def _check_first_rows(training: Training) -> None:
+    for part in () if training.buffer is None else training.buffer.parts:
+        need_within(part.labels, 0, training.labels.size, "a label is")
+        need_within(part.rows.columns, 0, training.n_columns, "a column is")
+
+
+def _check_courses(training: Training) -> None:
+    n_models, snapshots = len(training.models), training.watch.snapshots
+    need(len(training.courses) in (0, n_models), "courses are missing")
+    need(len(snapshots) in (0, n_models), "snapshots are missing")
+    for model, course in zip(training.models, training.courses, strict=False):
+        need_within(course.chosen, -2, model.planes.owner.size, "a chosen plane is")
+        is_known = course.chosen.size in (0, training.rows_seen.n_rows)
+        need(is_known, "chosen planes are of other rows")
+    for model, snapshot in zip(training.models, snapshots, strict=False):
+        is_like = snapshot.planes.room_left.size == model.planes.room_left.size
+        is_like = is_like and (snapshot.tally is None) == (model.tally is None)
+        need(is_like and len(snapshot.planes.sums) > model.n_features, "a snapshot is of another")
+
+
+def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> KernelTraining:
+    record: Any = model.record
+    training = KernelTraining(
+        kind=record.decomposition.kind,
+        seed=state.seed,
+        labels=model.labels[record.decomposition.ranks],
+        kernel=_with_offset(record.kernel, state.offset),
+        cache_bytes=state.cache_bytes,
+        is_dense=model.is_dense,
+        models=state.models,
+        pool=state.pool,
+        n_seen=state.n_seen,
+        course=state.course,
+    )
+    training.generator = state.generator
+    numbers = training.support.numbers.tolist()
+    training.places = {number: place for place, number in enumerate(numbers)}
+    _check_models(training, estimator, 1)
+    _check_support(training, estimator, model.n_columns)
+    return training
+
+
+def _check_support(training: KernelTraining, estimator: Any, n_columns: int) -> None:
+    support, empty = training.support, estimator._new_set()
+    need_within(support.entries.columns, 0, n_columns, "a column is")
+    need_within(support.labels, 0, training.labels.size, "a label is")
+    is_given = isinstance(training.kernel, GivenKernel)
+    need_within(support.numbers, 0, n_columns if is_given else 1 << 62, "a number of a row is")
+    for model in training.models:
+        held, n_active = model.held, int(model.held.counts[ACTIVE])
+        is_like = len(held.coef) == len(empty.coef) and len(held.scores) == len(empty.scores)
+        need(is_like, "a problem is of another machine")
+        need_within(held.place[held.active[:n_active]], 0, support.size, "a place is")
+        need_within(held.place, 0, max(1, support.size), "an empty slot's place is")
+        slots = {NOT_THERE, *held.active[:n_active].tolist()}
+        named = [held.counts[WANTED], *(held.totals[k] for k in estimator._totals_of_slots())]
+        need(slots.issuperset(float(slot) for slot in named), "a slot that is named is not there")

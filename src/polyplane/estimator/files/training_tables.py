@@ -1,0 +1,425 @@
+"""The training part of a model file: a table for each record that a training consists of.
+
+Names are those of files, not of classes: a class that is renamed or regrouped changes the right
+side of its table, and files stay. A change of names on the left side is a new version of the
+training part (`model/format/migrations.py`). What can be derived is not stored: cached kernel
+values, norms of support rows, the scores of the row at hand; nor what the prediction part says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polyplane.engine.planes.assignment import Tally
+from polyplane.engine.planes.planes import (
+    CREATED,
+    GROWING,
+    LANES_USED,
+    N_COUNTS,
+    NO_PLANE,
+    PRUNED,
+    Planes,
+)
+from polyplane.engine.support.gram import squared_lengths
+from polyplane.engine.support.support_set import (
+    ACTIVE,
+    FREE,
+    N_TOTALS,
+    NOT_THERE,
+    SLOTS,
+    SupportSet,
+    with_room,
+)
+from polyplane.engine.support.support_set import N_COUNTS as N_SET_COUNTS
+from polyplane.engine.tiles import LANES
+from polyplane.estimator.kernels.kernel_training import KernelCourse, KernelModel, SupportRows
+from polyplane.estimator.planes.stream_start import FirstRows
+from polyplane.estimator.planes.training import Course, Model, Snapshot, Watch
+from polyplane.estimator.resuming import SeenRows
+from polyplane.estimator.streams import StreamCourse
+from polyplane.estimator.validation import TrainingData
+from polyplane.model.decomposition import Problem
+from polyplane.model.format.checks import LARGEST_COUNT, need
+from polyplane.model.format.prediction_part import COLUMN_MAP, ROWS
+from polyplane.model.format.schema import (
+    Count,
+    Flag,
+    Generator,
+    GeneratorState,
+    Kind,
+    Many,
+    Maybe,
+    Nested,
+    Number,
+    Numbers,
+    Reader,
+    Table,
+    Whole,
+    Wholes,
+    Writer,
+)
+from polyplane.model.kernels import KernelRows
+
+__all__ = ["KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "KernelState", "PlaneState"]
+
+LEAST = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True)
+class Rule(Kind):
+    """What steps follow: numbers by name. Which these are the machine knows (`learning.py`)."""
+
+    def write(self, value: Any, path: str, out: Writer) -> Any:
+        """See `Kind`."""
+        return {name: _plain_number(one) for name, one in value._asdict().items()}
+
+    def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
+        """See `Kind`."""
+        need(isinstance(plain, dict), f"{path} is not a rule")
+        return {name: self._number(one, f"{path}.{name}", source) for name, one in plain.items()}
+
+    def _number(self, plain: Any, path: str, source: Reader) -> Any:
+        if isinstance(plain, bool):
+            return plain
+        kind = Whole() if isinstance(plain, int) else Number(may_be_endless=True)
+        return kind.read(plain, path, source, {})
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return Number().write(value, "", Writer())
+
+
+SEEN_ROWS = Table(SeenRows, {"rows": Count(), "checksum": Count()}, {"rows": "n_rows"})
+PROBLEM = Table(
+    lambda classes: Problem(tuple(classes)),
+    {"classes": Many(Whole(-1))},
+    check=lambda problem: need(len(problem.classes) in (0, 2), "a problem is not of two sides"),
+)
+
+
+# ---- planes ------------------------------------------------------------------------------
+
+
+def _check_planes(planes: Planes) -> None:
+    room, is_live = planes.owner.size, planes.owner != NO_PLANE
+    need(room > 0 and room % LANES == 0, f"there is room for {room} planes, no multiple of {LANES}")
+    is_like = len(planes.timed_sums) in (0, len(planes.sums))
+    need(is_like, "means have another size than their planes")
+    need(planes.counts[LANES_USED] <= room, "more lanes are used than there are")
+    need(not is_live[planes.counts[LANES_USED] :].any(), "a plane lives beyond the used lanes")
+    n_planes = planes.counts[CREATED] - planes.counts[PRUNED]
+    need(is_live.sum() == n_planes, "planes are counted wrongly")
+    need((planes.room_left > 0).sum() == planes.counts[GROWING], "classes are counted wrongly")
+
+
+def _zeros(made: Mapping[str, Any]) -> Any:
+    return np.zeros(made["owner"].size, np.float32)
+
+
+PLANES = Table(
+    Planes,
+    {
+        "sums": Numbers("float32", ("feature", "lane")),
+        "timed_sums": Numbers("float32", ("timed feature", "lane")),
+        "squared_norms": Numbers("float64", ("lane",)),
+        "inverse_lengths": Numbers("float32", ("lane",)),
+        "classes": Wholes("int32", ("lane",), NO_PLANE, "class"),
+        "room_left": Wholes("int64", ("class",), 0, 1 << 63),
+        "counts": Wholes("int64", (str(N_COUNTS),)),
+        "largest_shares": Numbers("float32", ("lane",)),
+    },
+    {"classes": "owner"},
+    derived={
+        "idle": lambda made: np.where(
+            made["owner"] == NO_PLANE, np.float32(-np.inf), np.float32(0)
+        ),
+        "scores": _zeros,
+        "shrunk_scores": _zeros,
+    },
+    check=_check_planes,
+)
+
+TALLY = Table(
+    Tally,
+    {
+        "of_plane": Wholes("int64", ("lane",)),
+        "of_class": Wholes("int64", ("2",)),
+        "n_log_n": Numbers("float64", ("2",)),
+    },
+)
+
+SNAPSHOT = Table(
+    Snapshot,
+    {
+        "planes": Nested(PLANES),
+        "tally": Maybe(Nested(TALLY)),
+        "steps": Count(),
+        "mistakes_noted": Count(),
+        "notes": Count(),
+    },
+    {"steps": "n_steps", "notes": "n_notes"},
+)
+
+
+def _model(generator: Any, **fields: Any) -> Model:
+    made = Model(n_features=0, **fields)
+    made.generator = generator
+    return made
+
+
+def _check_model(model: Model) -> None:
+    need(_is_of(model.tally, model.planes), "a tally is of other planes")
+
+
+def _is_of(tally: Any, planes: Planes) -> bool:
+    return tally is None or tally.of_plane.size == planes.owner.size
+
+
+MODEL = Table(
+    _model,
+    {
+        "problem": Nested(PROBLEM),
+        "estimator": Count(),
+        "planes": Nested(PLANES),
+        "alpha": Number(0),
+        "constant": Number(),
+        "seed": Count(),
+        "steps": Count(),
+        "mistakes_noted": Count(),
+        "start_length": Number(LEAST),
+        "margin": Number(LEAST),
+        "wide_margin": Number(LEAST),
+        "tally": Maybe(Nested(TALLY)),
+        "rule": Maybe(Rule()),
+        "generator": Generator(),
+    },
+    {"steps": "n_steps"},
+    check=_check_model,
+)
+
+COURSE = Table(
+    Course,
+    {
+        "rows": Count(),
+        "chosen": Wholes("int32", ("row",), -2, 1 << 31),
+        "passes": Count(),
+        "over": Flag(),
+        "first_step": Count(),
+        "mixed_by": Maybe(GeneratorState()),
+    },
+    {"rows": "n_rows", "passes": "n_passes", "over": "is_over"},
+)
+
+WATCH = Table(
+    Watch,
+    {
+        "best": Number(may_be_endless=True),
+        "since_best": Count(),
+        "snapshots": Many(Nested(SNAPSHOT)),
+    },
+)
+
+PART = Table(
+    TrainingData,
+    {
+        "rows": Nested(ROWS),
+        "classes": Wholes("int32", ("row",)),
+        "weights": Numbers("float32", ("row",)),
+    },
+    {"classes": "labels"},
+    check=lambda part: need(part.labels.size == part.rows.starts.size - 1, "rows lack classes"),
+)
+
+
+def _first_rows(room: int, n_rows: int, parts: list[TrainingData]) -> FirstRows:
+    made = FirstRows(room)
+    made.n_rows, made.parts = n_rows, parts
+    return made
+
+
+FIRST_ROWS = Table(
+    _first_rows,
+    {"room": Count(), "rows": Count(), "parts": Many(Nested(PART))},
+    {"rows": "n_rows"},
+)
+
+
+@dataclass
+class PlaneState:
+    """What a training of planes keeps beside what the prediction part says."""
+
+    seed: int
+    constant: float
+    models: list[Model]
+    rows_seen: SeenRows
+    split_seed: int
+    courses: list[Course]
+    watch: Watch
+    columns: Any
+    buffer: FirstRows | None
+    starts: bool
+
+
+PLANE_TRAINING = Table(
+    PlaneState,
+    {
+        "seed": Count(),
+        "constant": Number(),
+        "models": Many(Nested(MODEL)),
+        "rows_seen": Nested(SEEN_ROWS),
+        "split_seed": Count(),
+        "courses": Many(Nested(COURSE)),
+        "watch": Nested(WATCH),
+        "columns": Maybe(Nested(COLUMN_MAP)),
+        "first_rows": Maybe(Nested(FIRST_ROWS)),
+        "starts": Flag(),
+    },
+    {"first_rows": "buffer"},
+)
+
+
+# ---- kernels -----------------------------------------------------------------------------
+
+
+def _check_slots(held: SupportSet) -> None:
+    slots = held.place.size
+    n_active, n_slots, n_free = (int(held.counts[k]) for k in (ACTIVE, SLOTS, FREE))
+    is_right = min(n_active, n_slots, n_free) >= 0 and n_active + n_free == n_slots <= slots
+    need(is_right, "support vectors are counted wrongly")
+    active, free = held.active[:n_active], held.free[:n_free]
+    used = np.sort(np.concatenate([active, free]))
+    need(np.array_equal(used, np.arange(n_slots)), "a slot is used twice, or not at all")
+    position = np.full(slots, NOT_THERE, np.int32)
+    position[active] = np.arange(n_active)
+    need(np.array_equal(held.position, position), "slots do not stand where they should")
+
+
+def _slots(dtype: str, low: int = 0, below: int | str = 1 << 31) -> Wholes:
+    return Wholes(dtype, ("slot",), low, below)
+
+
+SUPPORT_SET = Table(
+    SupportSet,
+    {
+        "place": _slots("int32"),
+        "side": _slots("int32", 0, 2),
+        "row": _slots("int64", -LARGEST_COUNT, LARGEST_COUNT),
+        "own": Numbers("float64", ("slot",)),
+        "coef": Numbers("float64", ("coefficient", "slot")),
+        "low": Numbers("float64", ("slot",)),
+        "high": Numbers("float64", ("slot",)),
+        "scores": Numbers("float64", ("score", "slot")),
+        "active": _slots("int32", -(1 << 31)),
+        "position": _slots("int32", NOT_THERE),
+        "free": _slots("int32", -(1 << 31)),
+        "counts": Wholes("int64", (str(N_SET_COUNTS),), -1),
+        "totals": Numbers("float64", (str(N_TOTALS),)),
+    },
+    derived={
+        "gram": lambda made: np.zeros((0, made["place"].size), np.float32),
+        "line": lambda made: np.full(made["place"].size, NOT_THERE, np.int32),
+        "owner": lambda made: np.empty(0, np.int32),
+        "used": lambda made: np.empty(0, np.int64),
+    },
+    before=lambda held: with_room(held, held.place.size, 0),
+    check=_check_slots,
+)
+
+
+def _support_rows(entries: Any, numbers: Any, labels: Any) -> SupportRows:
+    need(numbers.size == entries.starts.size - 1, "support rows are counted wrongly")
+    need(np.unique(numbers).size == numbers.size, "a support vector is there twice")
+    return SupportRows(KernelRows(entries, squared_lengths(entries), numbers, labels))
+
+
+SUPPORT_ROWS = Table(
+    _support_rows,
+    {
+        "rows": Nested(ROWS),
+        "numbers": Wholes("int64", ("row",)),
+        "classes": Wholes("int32", ("row",)),
+    },
+    {"rows": "entries", "classes": "labels"},
+    before=lambda pool: pool.rows,
+)
+
+
+def _kernel_model(generator: Any, **fields: Any) -> KernelModel:
+    made = KernelModel(**fields)
+    made.generator = generator
+    return made
+
+
+KERNEL_MODEL = Table(
+    _kernel_model,
+    {
+        "problem": Nested(PROBLEM),
+        "set": Nested(SUPPORT_SET),
+        "seed": Count(),
+        "rule": Maybe(Rule()),
+        "steps": Count(),
+        "over": Flag(),
+        "generator": Generator(),
+    },
+    {"set": "held", "steps": "n_steps", "over": "is_over"},
+)
+
+KERNEL_COURSE = Table(
+    KernelCourse,
+    {
+        "rows_seen": Nested(SEEN_ROWS),
+        "first_number": Count(),
+        "mixed_by": Maybe(GeneratorState()),
+        "visited": Count(),
+    },
+    {"visited": "n_visited"},
+)
+
+
+@dataclass
+class KernelState:
+    """What a training of kernels keeps beside what the prediction part says."""
+
+    seed: int
+    cache_bytes: int
+    offset: float  # of the kernel
+    models: list[KernelModel]
+    pool: SupportRows
+    n_seen: int
+    course: KernelCourse | None
+    generator: Any
+
+
+KERNEL_TRAINING = Table(
+    KernelState,
+    {
+        "seed": Count(),
+        "cache_bytes": Count(),
+        "offset": Number(),
+        "models": Many(Nested(KERNEL_MODEL)),
+        "support": Nested(SUPPORT_ROWS),
+        "seen": Count(),
+        "course": Maybe(Nested(KERNEL_COURSE)),
+        "generator": Generator(),
+    },
+    {"support": "pool", "seen": "n_seen"},
+)
+
+STREAM_COURSE = Table(
+    StreamCourse,
+    {"seed": Count(), "passes": Count(), "chunks": Count(), "rows": Count()},
+    {"passes": "n_passes", "chunks": "n_chunks", "rows": "n_rows"},
+)
+
+# the one place where records of files meet our classes; a test holds the names of each version
+TABLES: Mapping[str, Table] = {
+    "planes": PLANE_TRAINING,
+    "kernel": KERNEL_TRAINING,
+    "stream": STREAM_COURSE,
+}

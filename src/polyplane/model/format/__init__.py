@@ -1,0 +1,1 @@
+"""What model files hold: tables of records, checks of what comes from a file, migrations."""

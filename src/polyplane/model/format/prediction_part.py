@@ -1,0 +1,498 @@
+"""The prediction part of a model file: what `docs/model_files.md` describes, field by field.
+
+Tables name what other programs may rely on. A change here is a new format: see `migrations.py`.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polyplane.engine.inspection import column_facts, starts_are_sound
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.mapped import ColumnTable
+from polyplane.engine.rows.products import n_mapped
+from polyplane.engine.rows.storage import CsrRows
+from polyplane.engine.support.gram import (
+    LinearKernel,
+    PolynomialKernel,
+    RbfKernel,
+    SigmoidKernel,
+    squared_lengths,
+)
+from polyplane.engine.tiles import LANES
+from polyplane.model.column_maps import ColumnMap
+from polyplane.model.decomposition import Decomposition
+from polyplane.model.file import ModelError, read_file
+from polyplane.model.format.checks import need
+from polyplane.model.format.schema import (
+    Count,
+    Flag,
+    Json,
+    Labels,
+    Many,
+    Maybe,
+    Nested,
+    Number,
+    Numbers,
+    Reader,
+    Settings,
+    Table,
+    Text,
+    Wholes,
+    Word,
+    Writer,
+)
+from polyplane.model.kernel_record import Expansion, KernelRecord
+from polyplane.model.kernels import FormulaKernel, GivenKernel, Kernel, KernelRows
+from polyplane.model.plane_record import PlaneRecord
+from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
+from polyplane.model.scaling import SCALER
+
+__all__ = ["COLUMN_MAP", "ROWS", "read_fitted", "read_prediction", "refusing", "write_prediction"]
+
+FORMULAS = {
+    LinearKernel: "linear",
+    PolynomialKernel: "poly",
+    RbfKernel: "rbf",
+    SigmoidKernel: "sigmoid",
+}
+KERNELS = *FORMULAS.values(), "precomputed"
+
+
+# ---- rows and columns --------------------------------------------------------------------
+
+
+def _check_rows(rows: CsrRows) -> None:
+    is_sound = rows.starts.size > 0 and starts_are_sound(rows.starts, rows.values.size)
+    need(is_sound and rows.starts[-1] == rows.values.size, "rows begin nowhere")
+    need(column_facts(rows.columns, rows.starts)[2], "columns of a row do not rise")
+
+
+ROWS = Table(
+    CsrRows,
+    {
+        "values": Numbers("float32", ("entry",)),
+        "columns": Wholes("int32", ("entry",)),
+        "starts": Wholes("int64", ("row + 1",)),
+        "constant": Number(dtype=np.float32),
+    },
+    check=_check_rows,
+)
+
+
+def _check_ranks(table: ColumnTable) -> None:
+    n_columns, n_knots = table.shifts.size, np.diff(table.knot_starts)
+    ends_well = table.knot_starts[0] == 0 and table.knot_starts[-1] == table.knots.size
+    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
+    is_share = bool(((table.ranks >= 0) & (table.ranks <= 1)).all())
+    need(is_share and _rises(table.ranks, table.knot_starts), "ranks do not rise")
+    need(not ((table.n_hats > 0) & (n_knots < 2)).any(), "there are hats without knots")
+    last = n_columns + int(table.n_hats.sum())
+    is_there = (table.first_hat >= n_columns) & (table.first_hat + table.n_hats <= last)
+    need(bool(is_there.all()), "hats end nowhere")
+
+
+def _rises(values: Array, starts: Array) -> bool:
+    falls = np.diff(values) < 0
+    inner = np.setdiff1d(np.arange(falls.size), starts[1:-1] - 1)
+    return not falls[inner].any()
+
+
+RANKS = Table(
+    ColumnTable,
+    {
+        "shifts": Numbers("float32", ("column",)),
+        "factors": Numbers("float32", ("column",)),
+        "knot_starts": Wholes("int32", ("column + 1",)),
+        "knots": Numbers("float32", ("knot",)),
+        "ranks": Numbers("float32", ("knot",)),
+        "n_hats": Wholes("int32", ("column",), 0, 1 << 16),
+        "first_hat": Wholes("int32", ("column",)),
+        "height": Number(dtype=np.float32),
+    },
+    check=_check_ranks,
+)
+
+
+def _check_map(columns: ColumnMap) -> None:
+    n_hats = 0
+    if columns.table is not None:
+        need(columns.table.shifts.size == columns.n_columns, "a map is of other columns")
+        n_hats = int(columns.table.n_hats.sum())
+    if columns.used is None:
+        need(columns.n_features == columns.n_columns + n_hats, "a map makes other features")
+        return
+    is_rising = bool((np.diff(columns.used) > 0).all()) and columns.used.size > 0
+    is_within = is_rising and int(columns.used[-1]) < columns.n_columns
+    need(columns.table is None and is_within, "columns do not rise")
+    need(columns.n_features == columns.used.size, "a map makes other features")
+
+
+COLUMN_MAP = Table(
+    ColumnMap,
+    {
+        "columns": Count(),
+        "features": Count(),
+        "constant": Number(),
+        "used": Maybe(Wholes("int32", ("feature",))),
+        "ranks": Maybe(Nested(RANKS)),
+    },
+    {"columns": "n_columns", "features": "n_features", "ranks": "table"},
+    check=_check_map,
+)
+
+PRODUCTS = Table(
+    Products,
+    {
+        "columns": Count(),
+        "gamma": Number(0),
+        "coef0": Number(0),
+        "hashed": Maybe(Count(1, 1 << 31)),
+    },
+    {"columns": "n_columns", "hashed": "n_hash"},
+)
+
+FEATURES = Table(
+    Features,
+    {
+        "constant": Number(),
+        "columns": Maybe(Nested(COLUMN_MAP)),
+        "products": Maybe(Nested(PRODUCTS)),
+    },
+    check=lambda features: need(
+        features.columns is None or features.products is None, "features are of two kinds"
+    ),
+)
+
+
+# ---- classifiers -------------------------------------------------------------------------
+
+DECOMPOSITION = Table(
+    Decomposition,
+    {
+        "kind": Word(("joint", "ovr", "ovo")),
+        "combine": Word(("margin", "vote", "soft")),
+        "ranks": Wholes("int32", ("class",), 0, "class"),
+    },
+    check=lambda found: need(np.unique(found.ranks).size == found.ranks.size, "ranks meet twice"),
+)
+
+
+def _plane_record(**fields: Any) -> PlaneRecord:
+    starts, decomposition = fields.pop("group_starts"), fields["decomposition"]
+    n_groups = fields["n_estimators"] * decomposition.n_groups()
+    need(starts.size == n_groups + 1, "planes are of other problems")
+    is_right = starts[0] == 0 and starts[-1] == fields["scales"].size
+    need(is_right and bool((np.diff(starts) >= 0).all()), "groups of planes begin nowhere")
+    group = np.repeat(np.arange(n_groups, dtype=np.int32), np.diff(starts))
+    return PlaneRecord(group=group, **fields)
+
+
+def _check_planes(record: PlaneRecord) -> None:
+    room = record.sums.shape[1]
+    need(room % LANES == 0 and room >= record.n_planes, f"there is room for {room} planes")
+    need(room > 0, "there is room for no planes")
+    need(not record.sums[:, record.n_planes :].any(), "a plane lives beyond the last")
+    need(bool((record.plane_class < record.decomposition.n_classes).all()), "a plane has no class")
+    need(bool((np.abs(record.plane_sign) == 1).all()), "a plane is neither for nor against")
+    is_known = record.empty_score in (0.0, -np.inf)
+    need(is_known, "the score of a class without planes is neither 0 nor -inf")
+
+
+PLANES = Table(
+    _plane_record,
+    {
+        "sums": Numbers("float32", ("feature", "lane")),
+        "scales": Numbers("float32", ("plane",)),
+        "classes": Wholes("int32", ("plane",)),
+        "signs": Wholes("int32", ("plane",), -1, 2),
+        "group_starts": Wholes("int64", ("group + 1",)),
+        "decomposition": Nested(DECOMPOSITION),
+        "estimators": Count(1),
+        "empty_score": Number(may_be_endless=True),
+        "soft": Flag(),
+        "calibration": Number(),
+    },
+    {
+        "classes": "plane_class", "signs": "plane_sign", "estimators": "n_estimators",
+        "soft": "is_soft",
+    },
+    before=lambda record: _Grouped(record),
+    check=_check_planes,
+)  # fmt: skip
+
+
+class _Grouped:
+    """A record, and where its groups of planes begin."""
+
+    def __init__(self, record: PlaneRecord) -> None:
+        self.record = record
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.record, name)
+
+    @property
+    def group_starts(self) -> Array:
+        n_groups = self.record.n_estimators * self.record.decomposition.n_groups()
+        return np.searchsorted(self.record.group, np.arange(n_groups + 1))
+
+
+@dataclass(frozen=True)
+class _KernelText:
+    """A kernel in words and numbers."""
+
+    name: str
+    columns: int
+    gamma: float
+    coef0: float
+    degree: int
+
+
+def _kernel_text(kernel: Kernel) -> _KernelText:
+    if isinstance(kernel, GivenKernel):
+        return _KernelText("precomputed", kernel.n_columns, 0.0, 0.0, 0)
+    if not isinstance(kernel, FormulaKernel):
+        function = getattr(kernel, "function", kernel)
+        raise ModelError(f"kernel is {function!r}, which a model file cannot hold")
+    formula = kernel.formula
+    name = FORMULAS[type(formula)]
+    gamma, coef0 = getattr(formula, "gamma", 0.0), getattr(formula, "coef0", 0.0)
+    return _KernelText(name, kernel.n_columns, gamma, coef0, getattr(formula, "degree", 0))
+
+
+def _kernel(name: str, columns: int, gamma: Any, coef0: Any, degree: int) -> Kernel:
+    if name == "precomputed":
+        return GivenKernel(offset=0.0, n_columns=columns)
+    offset = np.float32(0)
+    formula: Any = {
+        "linear": LinearKernel(offset),
+        "poly": PolynomialKernel(gamma, coef0, degree, offset),
+        "rbf": RbfKernel(gamma, offset),
+        "sigmoid": SigmoidKernel(gamma, coef0, offset),
+    }[name]
+    return FormulaKernel(formula=formula, n_columns=columns)
+
+
+KERNEL = Table(
+    _kernel,
+    {
+        "name": Word(KERNELS),
+        "columns": Count(),
+        "gamma": Number(dtype=np.float32),
+        "coef0": Number(dtype=np.float32),
+        "degree": Count(),
+    },
+    before=_kernel_text,
+)
+
+
+def _support(entries: CsrRows, numbers: Array, labels: Array) -> KernelRows:
+    need(numbers.size == entries.starts.size - 1, "support vectors are counted wrongly")
+    return KernelRows(entries, squared_lengths(entries), numbers, labels)
+
+
+SUPPORT = Table(
+    _support,
+    {
+        "rows": Nested(ROWS),
+        "numbers": Wholes("int64", ("row",)),
+        "classes": Wholes("int32", ("row",)),
+    },
+    {"rows": "entries", "classes": "labels"},
+)
+
+
+class _Joined:
+    """A record of kernels whose expansions stand one after the other."""
+
+    def __init__(self, record: KernelRecord) -> None:
+        self.kernel, self.support = record.kernel, record.support
+        self.decomposition, self.intercepts = record.decomposition, record.intercepts
+        sizes = [expansion.place.size for expansion in record.expansions]
+        self.problem_starts = np.cumsum([0, *sizes])
+        self.places = np.concatenate([expansion.place for expansion in record.expansions])
+        self.coefficients = np.concatenate([expansion.coef for expansion in record.expansions])
+
+
+def _kernel_record(
+    kernel: Kernel,
+    support: KernelRows,
+    decomposition: Decomposition,
+    problem_starts: Array,
+    places: Array,
+    coefficients: Array,
+    intercepts: Array,
+) -> KernelRecord:
+    n_problems, starts = decomposition.n_problems(), problem_starts
+    need(starts.size == n_problems + 1, "problems are missing")
+    need(intercepts.size == n_problems, "problems are missing")
+    is_right = starts[0] == 0 and starts[-1] == places.size
+    need(is_right and bool((np.diff(starts) >= 0).all()), "problems begin nowhere")
+    need(bool((places < support.size).all()), "a coefficient has no support vector")
+    bounds = starts.tolist()
+    expansions = [
+        Expansion(places[a:b], coefficients[a:b], intercept)
+        for a, b, intercept in zip(bounds[:-1], bounds[1:], intercepts.tolist(), strict=True)
+    ]
+    columns, n_columns = support.entries.columns, kernel.n_columns
+    need(columns.size == 0 or int(columns.max()) < n_columns, "a column is out of range")
+    is_given = isinstance(kernel, GivenKernel)
+    numbers = support.numbers
+    need(not is_given or bool((numbers < n_columns).all()), "a number of a row is out of range")
+    need(bool((support.labels < decomposition.n_classes).all()), "a support vector has no class")
+    return KernelRecord(kernel, support, expansions, decomposition)
+
+
+SUPPORT_VECTORS = Table(
+    _kernel_record,
+    {
+        "kernel": Nested(KERNEL),
+        "support": Nested(SUPPORT),
+        "decomposition": Nested(DECOMPOSITION),
+        "problem_starts": Wholes("int64", ("problem + 1",)),
+        "places": Wholes("int32", ("coefficient",)),
+        "coefficients": Numbers("float64", ("coefficient",)),
+        "intercepts": Numbers("float64", ("problem",)),
+    },
+    before=_Joined,
+)
+
+
+# ---- the whole ---------------------------------------------------------------------------
+
+
+class _Points:
+    """The points of a history, as two arrays."""
+
+    def __init__(self, history: Array) -> None:
+        names = [name for name in history.dtype.names or () if name != "error"]
+        columns = [history[name] for name in names]
+        self.counts = np.stack(columns, axis=1) if columns else np.empty((0, 5), np.int64)
+        self.errors = history["error"]
+
+
+def _history(counts: Array, errors: Array) -> Array:
+    made = np.empty(errors.size, HISTORY)
+    for k, name in enumerate(name for name in HISTORY.names or () if name != "error"):
+        made[name] = counts[:, k]
+    made["error"] = errors
+    return made
+
+
+POINTS = Table(
+    _history,
+    {
+        "counts": Wholes("int64", ("point", "5")),
+        "errors": Numbers("float64", ("point",)),
+    },
+    before=_Points,
+)
+
+
+def _check_model(model: FittedModel) -> None:
+    record, features, n_columns = model.record, model.features, model.n_columns
+    need(record.decomposition.n_classes == model.labels.size, "classes and labels differ")
+    need(model.names is None or len(model.names) == n_columns, "names of columns are too many")
+    need(
+        model.scaler is None or model.scaler.n_columns == n_columns, "a scaler is of other columns"
+    )
+    need(model.call is not None, "there is no record of how it was trained")
+    n_models = record.decomposition.n_problems() * getattr(record, "n_estimators", 1)
+    need(bool((model.history["model"] < n_models).all()), "a history is of no model")
+    if isinstance(record, KernelRecord):
+        need(features is None, "support vectors have features")
+        need(record.kernel.n_columns == n_columns, "the number of columns is unclear")
+        need(record.decomposition.kind != "joint", "a kernel machine of all classes at once")
+        return
+    need(features is not None, "planes have no features")
+    assert features is not None
+    widths = [one.n_columns for one in (features.columns, features.products) if one is not None]
+    need(widths in ([], [n_columns]), "the number of columns is unclear")
+    n_features = n_columns
+    if features.columns is not None:
+        n_features = features.columns.n_features
+    if features.products is not None:
+        n_features = features.products.n_hash or n_mapped(n_columns)
+    need(len(record.sums) == n_features + 1, "planes have other features")
+
+
+def _fitted(planes: Any, support_vectors: Any, **fields: Any) -> FittedModel:
+    need((planes is None) != (support_vectors is None), "there are not planes or support vectors")
+    return FittedModel(record=planes or support_vectors, **fields)
+
+
+class _Parted:
+    """A model whose record is of one of two kinds."""
+
+    def __init__(self, model: FittedModel) -> None:
+        self.model = model
+        self.planes = model.record if model.has_planes else None
+        self.support_vectors = None if model.has_planes else model.record
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+
+PREDICTION = Table(
+    _fitted,
+    {
+        "algorithm": Text(),
+        "labels": Labels(),
+        "columns": Count(0, 1 << 31),
+        "names": Maybe(Many(Text())),
+        "planes": Maybe(Nested(PLANES)),
+        "features": Maybe(Nested(FEATURES)),
+        "support_vectors": Maybe(Nested(SUPPORT_VECTORS)),
+        "probabilities": Flag(),
+        "dense": Flag(),
+        "scaler": Maybe(Nested(SCALER)),
+        "parameters": Settings(),
+        "found": Settings(),
+        "steps": Count(),
+        "passes": Count(),
+        "alpha": Maybe(Number(0)),
+        "gamma": Maybe(Number(0)),
+        "history": Nested(POINTS),
+        "version": Text(),
+        "table": Json(),
+        "call": Json(),
+    },
+    {
+        "columns": "n_columns", "probabilities": "has_probabilities", "dense": "is_dense",
+        "steps": "n_steps", "passes": "n_passes",
+    },
+    before=_Parted,
+    check=_check_model,
+)  # fmt: skip
+
+
+def write_prediction(model: FittedModel, out: Writer) -> dict[str, Any]:
+    """The prediction part as JSON; its arrays go to `out`."""
+    return PREDICTION.write(model, "prediction", out)
+
+
+def read_prediction(values: dict[str, Any], source: Reader) -> FittedModel:
+    """The prediction part of a file's values."""
+    need(isinstance(values, dict) and "prediction" in values, "there is no prediction part")
+    model: FittedModel = PREDICTION.read(values["prediction"], "prediction", source)
+    return model
+
+
+@contextlib.contextmanager
+def refusing(path: Any) -> Iterator[None]:
+    """What goes wrong while a file is put together is a sentence about the file."""
+    try:
+        yield
+    except Exception as error:
+        words = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"is damaged or made by hand: {words}", path) from error
+
+
+def read_fitted(path: Any) -> FittedModel:
+    """The model of a file, of which only the prediction part is looked at."""
+    values, arrays = read_file(path)
+    with refusing(path):
+        return read_prediction(values, Reader(arrays))
