@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane import __version__
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, dense_rows
-from polyplane.estimator.kernels.kernel_prediction import KernelPredictor
-from polyplane.estimator.planes.prediction import Predictor
+from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.thread_safety import view_of
 from polyplane.model.export.c_header import c_header
 from polyplane.model.export.content import Exported, Scaling, with_some_plane
@@ -106,7 +106,7 @@ def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
         )
     classifier = view_of(classifier)
     record, rows = classifier._record(), None
-    if isinstance(classifier, Predictor):
+    if isinstance(classifier, HyperplaneClassifier):
         record, rows = with_some_plane(_of_all_columns(classifier)), _row_of_zeros(classifier)
     return Exported(
         title=type(classifier).__name__,
@@ -124,7 +124,7 @@ def _steps(model: Any) -> Sequence[Any]:
     """The steps that do something, of which the last is a classifier of ours, all fitted."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
-    if not steps or not isinstance(steps[-1], Predictor | KernelPredictor):
+    if not steps or not isinstance(steps[-1], HyperplaneClassifier | KernelClassifier):
         found = type(steps[-1] if steps else model).__name__
         raise ModelError(
             f"{found} cannot be exported: give a fitted polyplane classifier, or a pipeline of "
@@ -183,7 +183,7 @@ SCALERS: dict[type, Callable[[Any], Scaling]] = {
 }
 
 
-def _of_all_columns(classifier: Predictor) -> PlaneRecord:
+def _of_all_columns(classifier: HyperplaneClassifier) -> PlaneRecord:
     """The record, whose planes may have features of columns in use only."""
     record, columns = classifier._record(), classifier._training.columns
     if columns is None or columns.used is None:
@@ -191,7 +191,7 @@ def _of_all_columns(classifier: Predictor) -> PlaneRecord:
     return replace(record, sums=columns.spread(record.sums))
 
 
-def _row_of_zeros(classifier: Predictor) -> Rows:
+def _row_of_zeros(classifier: HyperplaneClassifier) -> Rows:
     """A row as finished planes see it: its type says what becomes of columns."""
     zeros = np.zeros((1, classifier.n_features_in_), np.float32)
     row: Any = classifier._mapped_rows(dense_rows(zeros, classifier._training.constant))

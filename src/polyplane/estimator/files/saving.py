@@ -22,7 +22,7 @@ from polyplane.estimator.files.record_checks import check_record
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.kernels.kernel_training import KernelTraining
 from polyplane.estimator.parameters import REGISTRY, check_parameters
-from polyplane.estimator.planes.prediction import Predictor
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import Training
 from polyplane.estimator.thread_safety import writing
 from polyplane.model.file import ModelError, is_model_file, read_file, write_file
@@ -77,7 +77,7 @@ def _saved(model: Any) -> SavedModel:
 def write_model(saved: SavedModel, path: Any) -> None:
     """Write a model file, whole or not at all; a model that is being trained is waited for."""
     estimator = saved.estimator
-    if not isinstance(estimator, Predictor | KernelClassifier):
+    if not isinstance(estimator, HyperplaneClassifier | KernelClassifier):
         raise ModelError(f"{estimator!r} is no polyplane classifier, which a model file holds")
     with writing(estimator):
         _write_model(saved, path)
