@@ -322,7 +322,7 @@ def test_totals_that_are_slots_name_a_slot_that_is_there(sound, slot, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded by what Linux knows")
 def test_no_value_of_a_header_breaks_what_is_done_with_a_model():
     """One in a hundred of all changes of one value; `python -m` with 1 tries all."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     call = [sys.executable, "-m", "tests.estimator.files.forged_headers", "101"]
     done = subprocess.run(call, cwd=root, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]

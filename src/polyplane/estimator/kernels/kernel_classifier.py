@@ -232,8 +232,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         make_lines(training, self._cache_bytes() > 0)
         course = training.course = training.course or self._set_out(training, data)
         n_left = (self.max_iter - self.n_iter_) * members.size - course.n_visited
-        with self._progress(n_left) as new_report:
-            report = new_report
+        with self._progress(n_left) as report:
             while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
                 order = members.copy()
                 if course.mixed_by is None:
@@ -242,9 +241,9 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
                     training.generator.bit_generator.state = course.mixed_by
                     shuffle(order, training.generator)
                 rest = order[course.n_visited :]
-                if self.n_iter_ > 0 or course.first_number > 0:
-                    report = without_errors(report)
-                self._pass(training, data, rest, course.first_number, report)
+                is_new = self.n_iter_ == 0 and course.first_number == 0
+                told = report if is_new else without_errors(report)
+                self._pass(training, data, rest, course.first_number, told)
                 self.n_iter_, course.n_visited, course.mixed_by = self.n_iter_ + 1, 0, None
                 for model in training.models:
                     model.is_over = self._end_pass(model)
