@@ -77,10 +77,10 @@ def _fit_stream(
     _check_streamable(model, stream)
     if resumes:
         check_can_resume(model, hasattr(model, "_stream_course"))
-    with _started_anew(model, resumes), _without_bars(model) as is_shown:
+    with _started_anew(model, resumes):
         course = model._stream_course = _course_of(model)
         title = type(model).__name__
-        with stream_progress(title, _count_passes(model), is_shown) as show:
+        with stream_progress(title, _count_passes(model), bool(model.verbose)) as show:
             while course.n_passes < _count_passes(model):
                 for chunk in _rest_of_pass(model, stream):
                     with interrupts_wait():
@@ -190,13 +190,3 @@ def _started_anew(model: Any, resumes: bool) -> Iterator[None]:
             vars(model).clear()
             vars(model).update(before)
         raise
-
-
-@contextlib.contextmanager
-def _without_bars(model: Any) -> Iterator[bool]:
-    """A progress bar for each chunk would be no progress; whether one is wanted at all."""
-    shown, model.verbose = model.verbose, False
-    try:
-        yield bool(shown)
-    finally:
-        model.verbose = shown

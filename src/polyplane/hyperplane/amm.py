@@ -82,7 +82,7 @@ class AMMClassifier(AdaptiveClassifier):
             return NO_CHOICE
         return np.full(data.labels.size, UNASSIGNED, np.int32)  # the first pass is the scan
 
-    def _has_settled(
+    def _end_pass(
         self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """Alg. 1: z is chosen anew after each pass; the end is reached when it stays."""

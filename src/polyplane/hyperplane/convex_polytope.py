@@ -90,8 +90,8 @@ class CPMClassifier(HyperplaneClassifier):
         meaning="More than two classes by one model of each pair, or of each against the rest.",
     )
 
-    def _room_per_class(self) -> int:
-        return 0
+    def _rule(self, model: Model) -> None:
+        return None  # its steps follow one that is made anew for each call of the loop
 
     def _least_planes(self, n_codes: int) -> int:
         return self.n_planes * len(SPEAKS_FOR[self.sides])

@@ -23,7 +23,7 @@ import numpy as np
 from polyplane.engine.planes.planes import with_planes
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
-from polyplane.estimator.planes.hinge_machines import HingeClassifier
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import Model
 from polyplane.estimator.search.prototypes import margin_of, prototypes_of
 from polyplane.estimator.validation import TrainingData
@@ -32,7 +32,7 @@ __all__ = ["MMClassifier"]
 
 
 @register
-class MMClassifier(HingeClassifier):
+class MMClassifier(HyperplaneClassifier):
     """Multi-hyperplane machine with the same fixed number of planes for every class."""
 
     n_planes: int = parameter(
@@ -48,9 +48,6 @@ class MMClassifier(HingeClassifier):
             "centres of k-means or rows drawn at random. Prototypes need `fit`."
         ),
     )
-
-    def _room_per_class(self) -> int:
-        return 0
 
     def _least_planes(self, n_codes: int) -> int:
         return self.n_planes * n_codes

@@ -31,7 +31,8 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.planes.hinge_machines import LinearClassifier
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.training import Model
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.input_rows import check_products
 
@@ -42,7 +43,7 @@ MOST_HASHED = (1 << 31) - 1
 
 
 @register
-class Poly2Classifier(LinearClassifier):
+class Poly2Classifier(HyperplaneClassifier):
     """SVM with the kernel (gamma x z + coef0)^2: one plane per class over products of columns.
 
     Products are formed as rows are visited, so that memory grows with the columns only: n of
@@ -73,6 +74,9 @@ class Poly2Classifier(LinearClassifier):
             "take less memory and confuse more. None keeps all apart."
         ),
     )
+
+    def _alpha_of_planes(self, model: Model) -> float:
+        return model.alpha_of_opposite_planes
 
     def _read_training(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool

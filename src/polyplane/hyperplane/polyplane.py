@@ -187,9 +187,6 @@ class PolyplaneClassifier(HyperplaneClassifier):
     def _is_soft(self) -> bool:
         return True
 
-    def _room_per_class(self) -> int:
-        return 0
-
     def _least_planes(self, n_codes: int) -> int:
         return int(self._setting("n_planes")) * n_codes
 
@@ -224,6 +221,10 @@ class PolyplaneClassifier(HyperplaneClassifier):
             floor=FLOOR,
         )
 
+    def _rule(self, model: Model) -> SoftmaxRule | None:
+        rule: SoftmaxRule | None = model.rule  # made by `_begin`
+        return rule
+
     def _rule_like(self, model: Model) -> SoftmaxRule:
         return SoftmaxRule(0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
 
@@ -233,10 +234,10 @@ class PolyplaneClassifier(HyperplaneClassifier):
         )
         return n_steps
 
-    def _has_settled(
+    def _end_pass(
         self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
-        """No, but planes that had next to nothing of any row in the pass will not come back."""
+        """Drop planes that had next to nothing of any row in the pass: they will not come back."""
         lanes = live_lanes(model.planes)
         is_used = model.planes.largest_shares[lanes] > FLOOR
         model.planes.largest_shares[:] = 0
@@ -266,6 +267,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
         super()._introduce(model, training, data)
         if training.starts and count_planes(model.planes) == 0 and model.visits(data).any():
             self._start(model, training, data)
+
+    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+        """Nothing yet: `_introduce` starts all classes of a model together."""
 
     def _start(self, model: Model, training: Training, data: TrainingData) -> None:
         members = np.flatnonzero(model.visits(data))

@@ -50,8 +50,7 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier
-from polyplane.estimator.kernels.kernel_prediction import one_sided
+from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier, one_sided
 from polyplane.estimator.kernels.kernel_training import (
     KernelModel,
     KernelTraining,
@@ -324,7 +323,7 @@ class HullerClassifier(CachedKernelClassifier):
                 if model.held.counts[WANTED] != NOT_THERE:
                     bring_lines(training, model, visit, slots[done:])
 
-    def _has_settled(self, model: KernelModel) -> bool:
+    def _end_pass(self, model: KernelModel) -> bool:
         largest = model.held.totals[LARGEST_MOVE]
         model.held.totals[LARGEST_MOVE] = 0.0
         return bool(largest <= self.tol)

@@ -46,8 +46,11 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernels.kernel_classifier import NO_COINS, CachedKernelClassifier
-from polyplane.estimator.kernels.kernel_prediction import one_sided
+from polyplane.estimator.kernels.kernel_classifier import (
+    NO_COINS,
+    CachedKernelClassifier,
+    one_sided,
+)
 from polyplane.estimator.kernels.kernel_training import (
     KernelModel,
     KernelTraining,

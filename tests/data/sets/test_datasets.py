@@ -197,7 +197,7 @@ def test_an_unknown_name_gives_the_closest(name, guess):
 
 
 def test_the_page_shows_every_set_as_registered():
-    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text()
     lines = {line.split("|")[1].strip(): line for line in page.splitlines() if line[:1] == "|"}
     for name in names():
         facts = describe(name)

@@ -66,7 +66,7 @@ NEVER_SEEN = pytest.mark.parametrize(
     ("classes", "seen"),
     [([-1, 0, 1, 2, 7], [0, 1, 2]), ([-1, 0, 1, 2, 7], [2]), ([0, 1], [1]), ([0], [0])],
 )
-DOCS = Path(__file__).parents[2] / "docs" / "export.md"
+DOCS = Path(__file__).parents[3] / "docs" / "export.md"
 
 
 def many_rows(n_classes=4, n=160):

@@ -19,7 +19,7 @@ from polyplane.estimator.files.importing import import_model, is_text_model
 from tests.model.foreign.test_model_text import AMM, BSGD, LINEAR, SVM
 from tests.reference import kernels
 
-FILES = Path(__file__).parents[1] / "model" / "files"
+FILES = Path(__file__).parents[2] / "model" / "foreign" / "files"
 FEW = 80 if jit_is_disabled() else 120  # rows to train on
 X, Y = make_classification(
     220, 6, n_informative=4, n_classes=4, n_clusters_per_class=1, class_sep=0.7, random_state=3

@@ -9,8 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.estimator.files.fitted import SKLEARN_SCALERS, fitted_of, scaler_of
-from polyplane.estimator.kernels.kernel_prediction import KernelPredictor
-from polyplane.estimator.planes.prediction import Predictor
+from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.thread_safety import view_of
 from polyplane.model.export.content import Exported
 from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
@@ -63,7 +63,7 @@ def _steps(model: Any) -> Sequence[Any]:
     """The steps that do something, of which the last is a classifier of ours, all fitted."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
-    if not steps or not isinstance(steps[-1], Predictor | KernelPredictor):
+    if not steps or not isinstance(steps[-1], HyperplaneClassifier | KernelClassifier):
         found = type(steps[-1] if steps else model).__name__
         raise ModelError(
             f"{found} cannot be exported: give a fitted polyplane classifier, or a pipeline of "

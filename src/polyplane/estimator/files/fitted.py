@@ -11,9 +11,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 import polyplane
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.finished_training import FinishedTraining
-from polyplane.estimator.kernels.kernel_prediction import KernelPredictor
+from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.parameters import REGISTRY, check_parameters
-from polyplane.estimator.planes.prediction import Predictor
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.model.algorithm_names import class_name_of, short_name
 from polyplane.model.column_maps import ColumnMap
 from polyplane.model.file import ModelError
@@ -67,7 +67,7 @@ def _is_amid(training: Any) -> bool:
 def _fitted_of(estimator: Any, record: Any) -> FittedModel:
     training = estimator._training
     names = vars(estimator).get("feature_names_in_")
-    is_planes = isinstance(estimator, Predictor)
+    is_planes = isinstance(estimator, HyperplaneClassifier)
     return FittedModel(
         algorithm=short_name(type(estimator).__name__),
         labels=training.classes,
@@ -114,13 +114,16 @@ def estimator_of(model: FittedModel) -> Any:
     need(name is not None, f"there is no algorithm {model.algorithm!r}")
     machine: Any = getattr(polyplane, str(name))
     need(machine in REGISTRY.values(), f"there is no algorithm {model.algorithm!r}")
-    need(issubclass(machine, Predictor) == model.has_planes, "a record is of another machine")
+    need(
+        issubclass(machine, HyperplaneClassifier) == model.has_planes,
+        "a record is of another machine",
+    )
     made = machine(**model.parameters)
     _check_settings(made)
     made.classes_, made.n_features_in_, made.n_iter_ = model.labels, model.n_columns, model.n_passes
     if model.names is not None:
         made.feature_names_in_ = np.array(model.names, object)
-    if isinstance(made, KernelPredictor):
+    if isinstance(made, KernelClassifier):
         need(model.gamma is not None, "there is no gamma")
         made.gamma_ = float(model.gamma or 0.0)
         return made

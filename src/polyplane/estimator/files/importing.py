@@ -36,6 +36,7 @@ from polyplane.engine.support.support_set import (
     with_room,
 )
 from polyplane.engine.tiles import LANES
+from polyplane.estimator.kernels.kernel_choice import gamma_of, kernel_of
 from polyplane.estimator.kernels.kernel_training import KernelModel, KernelTraining, SupportRows
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Problem
@@ -218,8 +219,10 @@ def _no_data() -> TrainingData:
 
 def _with_vectors(made: Any, rows: CsrRows, labels: Array, codes: Array) -> KernelTraining:
     """Give a kernel machine support rows; its problems have none of them yet."""
-    made.gamma_, made.n_iter_ = made._gamma(_no_data()), 1
-    kernel, cache = made._kernel(False), made._cache_bytes()
+    n_columns = made.n_features_in_
+    made.gamma_, made.n_iter_ = gamma_of(made, _no_data(), n_columns), 1
+    kernel = kernel_of(made, made.gamma_, made._offset(), n_columns, False)
+    cache = made._cache_bytes()
     training = KernelTraining(made.multi_class, SEED, labels, kernel, cache, False)
     n_rows = codes.size
     numbers = np.arange(n_rows, dtype=np.int64)

@@ -24,7 +24,7 @@ from polyplane.estimator.files.fitted import (
 )
 from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.planes.prediction import Predictor
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.thread_safety import writing
 from polyplane.model.file import ModelError, is_model_file, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
@@ -82,7 +82,7 @@ def _saved(model: Any) -> SavedModel:
 def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
     """Write a model file, whole or not at all; a model that is being trained is waited for."""
     estimator = saved.estimator
-    if not isinstance(estimator, Predictor | KernelClassifier):
+    if not isinstance(estimator, HyperplaneClassifier | KernelClassifier):
         raise ModelError(f"{estimator!r} is not a polyplane classifier, which a model file holds")
     with writing(estimator):
         if not hasattr(estimator, "_training"):

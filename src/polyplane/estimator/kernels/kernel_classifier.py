@@ -1,6 +1,7 @@
-"""The scikit-learn face of every kernel machine: one path for `fit` and `partial_fit`.
+"""Every kernel machine: its parameters, what a machine adds, fit and partial_fit, prediction.
 
-A machine adds its parameters, its walk over a chunk and how its coefficients are read off.
+A machine adds its walk over a chunk and how its coefficients are read off. Support rows in training
+are in `kernel_training.py`; what is left of a training and scores rows is `model/kernel_record.py`.
 """
 
 import contextlib
@@ -10,15 +11,13 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import DenseRows, packed
-from polyplane.engine.support.gram import LinearKernel, PolynomialKernel, RbfKernel, SigmoidKernel
-from polyplane.engine.support.support_set import SupportSet, Visit, empty_set
-from polyplane.estimator.kernels.kernel_prediction import KernelPredictor
+from polyplane.engine.rows.storage import DenseRows, count_rows, matrix_of
+from polyplane.engine.support.support_set import OF_SIDE, SupportSet, Visit, empty_set
+from polyplane.estimator.kernels.kernel_choice import KERNELS, gamma_of, kernel_of
 from polyplane.estimator.kernels.kernel_training import (
     KernelCourse,
     KernelModel,
@@ -28,38 +27,100 @@ from polyplane.estimator.kernels.kernel_training import (
     make_lines,
 )
 from polyplane.estimator.memory import check_memory
+from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
+    Range,
     at_least,
     check_parameters,
+    closed,
+    either,
+    one_of,
     parameter,
+    positive,
     with_parameters,
 )
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.thread_safety import writes
+from polyplane.estimator.thread_safety import reads, reads_alone, writes
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
+    read_matrix,
     read_training,
     weighty,
 )
-from polyplane.model.kernels import FormulaKernel, FunctionKernel, GivenKernel, Kernel
+from polyplane.model.kernel_record import KernelRecord
 
-__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier"]
+__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier", "one_sided"]
 
-ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
-LEAST_VARIANCE = 1e-30  # squares of less than float32's least number are 0
 BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
 NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
 
+class FittedKernels:
+    """What the first fit leaves of a kernel machine."""
+
+    _training: KernelTraining
+    gamma_: float
+
+
 @with_parameters
-class KernelClassifier(KernelPredictor):
+class KernelClassifier(FittedKernels, OnlineClassifier):
     """Classifier whose problems are sums of kernels around support vectors."""
 
+    kernel: Any = parameter(
+        default="rbf",
+        allowed=either(one_of(*KERNELS), Range(callable, "a function of two matrices")),
+        meaning=(
+            "'rbf' exp(-gamma |x - z|^2), 'linear' x z, 'poly' (gamma x z + coef0)^degree, "
+            "'sigmoid' tanh(gamma x z + coef0); 'precomputed': X holds kernel values with all "
+            "training rows; or a function that returns kernel values of the rows of two matrices."
+        ),
+    )
+    gamma: float | str = parameter(
+        default="scale",
+        allowed=either(positive(1e-30, 1e30), one_of("scale", "auto")),
+        meaning=(
+            "Of the kernel. 'scale' is 1 / (columns * variance of X), in a stream of its first "
+            "chunk; 'auto' is 1 / columns."
+        ),
+    )
+    degree: int = parameter(default=3, allowed=at_least(1), meaning="Of the kernel 'poly'.")
+    coef0: float = parameter(
+        default=0.0,
+        allowed=closed(-1e10, 1e10),
+        meaning="Of the kernels 'poly' and 'sigmoid'.",
+    )
+    max_iter: int = parameter(default=1, allowed=at_least(1), meaning="Passes over the rows.")
+    multi_class: str = parameter(
+        default="ovo",
+        allowed=one_of("ovr", "ovo"),
+        meaning=(
+            "More than two classes by one problem of each class against the rest ('ovr') or of "
+            "each pair ('ovo'). All problems share one block of kernel values."
+        ),
+    )
+    budget: int | None = parameter(
+        default=None,
+        allowed=either(at_least(2), one_of(None)),
+        meaning=(
+            "The most support vectors that a problem may have; above it the one that matters "
+            "least, by the machine's own measure, is removed."
+        ),
+    )
+    n_jobs: Any = parameter(
+        default=None,
+        allowed=A_NUMBER_OF_THREADS,
+        meaning="Threads for kernel values and for problems side by side; -1 uses all cores.",
+    )
+
     # ---- what a machine adds -------------------------------------------------------------
+
+    def _expand(self, model: KernelModel) -> tuple[Array, float]:
+        """Coefficients by slot, and the intercept: what a machine has reached in a problem."""
+        raise NotImplementedError
 
     def _new_set(self) -> SupportSet:
         """The set of a problem that has not met a row."""
@@ -98,8 +159,8 @@ class KernelClassifier(KernelPredictor):
         """Whether it does."""
         return True
 
-    def _has_settled(self, model: KernelModel) -> bool:
-        """Asked after each pass: whether another one would change nothing."""
+    def _end_pass(self, model: KernelModel) -> bool:
+        """What is done after each pass; return whether another one would change nothing."""
         return False
 
     def _chunk_size(self) -> int:
@@ -158,11 +219,7 @@ class KernelClassifier(KernelPredictor):
 
     def _check_whole(self, data: TrainingData, labels: Array) -> None:
         """What `fit` asks of its data beyond what each row must be."""
-        if labels.size < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
-                f"class, {labels.tolist()[0]!r}."
-            )
+        self._check_classes(labels)
         if self.kernel == "precomputed" and data.labels.size != self.n_features_in_:
             raise ValueError(
                 "kernel='precomputed' needs a square matrix of kernel values between all training "
@@ -175,8 +232,7 @@ class KernelClassifier(KernelPredictor):
         make_lines(training, self._cache_bytes() > 0)
         course = training.course = training.course or self._set_out(training, data)
         n_left = (self.max_iter - self.n_iter_) * members.size - course.n_visited
-        with self._progress(n_left) as new_report:
-            report = new_report
+        with self._progress(n_left) as report:
             while self.n_iter_ < self.max_iter and not all(m.is_over for m in training.models):
                 order = members.copy()
                 if course.mixed_by is None:
@@ -185,12 +241,12 @@ class KernelClassifier(KernelPredictor):
                     training.generator.bit_generator.state = course.mixed_by
                     shuffle(order, training.generator)
                 rest = order[course.n_visited :]
-                if self.n_iter_ > 0 or course.first_number > 0:
-                    report = without_errors(report)
-                self._pass(training, data, rest, course.first_number, report)
+                is_new = self.n_iter_ == 0 and course.first_number == 0
+                told = report if is_new else without_errors(report)
+                self._pass(training, data, rest, course.first_number, told)
                 self.n_iter_, course.n_visited, course.mixed_by = self.n_iter_ + 1, 0, None
                 for model in training.models:
-                    model.is_over = self._has_settled(model)
+                    model.is_over = self._end_pass(model)
             if self._finishes():
                 for model in training.models:
                     self._finish(training, model)
@@ -280,10 +336,10 @@ class KernelClassifier(KernelPredictor):
     def _meet(self, data: TrainingData, labels: Array, goes_on: bool) -> None:
         """What is new in the data, to the training and to its problems."""
         if not goes_on:
-            self.gamma_ = self._gamma(data)
-            seed = int(check_random_state(self.random_state).randint(2**31))
-            is_dense = isinstance(data.rows, DenseRows)
-            kernel, cache = self._kernel(is_dense), self._cache_bytes()
+            self.gamma_ = gamma_of(self, data, self.n_features_in_)
+            seed, is_dense = self._draw_seed(), isinstance(data.rows, DenseRows)
+            kernel = kernel_of(self, self.gamma_, self._offset(), self.n_features_in_, is_dense)
+            cache = self._cache_bytes()
             self._training = KernelTraining(self.multi_class, seed, labels, kernel, cache, is_dense)
         else:
             self._training = self._training.copied()
@@ -302,45 +358,82 @@ class KernelClassifier(KernelPredictor):
             model.rule, model.is_over = self._rule(), False
         self.classes_ = training.classes
 
-    def _gamma(self, data: TrainingData) -> float:
-        """The number that gamma stands for; what storage holds of zeros does not matter."""
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        n_columns = self.n_features_in_
-        if self.gamma == "auto" or self.kernel in ("linear", "precomputed"):
-            return 1.0 / n_columns
-        members = weighty(in_place(data.labels.size), data.weights)
-        total = squares = 0.0
-        for start in range(0, members.size, ROWS_AT_ONCE):
-            some = packed(data.rows, members[start : start + ROWS_AT_ONCE]).values
-            some = some[some != 0].astype(np.float64)
-            total, squares = total + some.sum(), squares + np.square(some).sum()
-        n_values = members.size * n_columns
-        variance = squares / n_values - (total / n_values) ** 2
-        if 0 < variance < LEAST_VARIANCE:
-            raise ValueError(
-                f"The variance of X is {variance:.3g}: products of such small numbers vanish in "
-                "float32. Scale the columns first, for example with "
-                "sklearn.preprocessing.StandardScaler."
-            )
-        return float(1.0 / (n_columns * variance)) if variance > 0 else 1.0
+    # ---- prediction ----------------------------------------------------------------------
 
-    def _kernel(self, is_dense: bool) -> Kernel:
-        offset, n_columns = self._offset(), self.n_features_in_
-        if callable(self.kernel):
-            return FunctionKernel(
-                function=self.kernel, offset=offset, n_columns=n_columns, is_dense=is_dense
-            )
-        if self.kernel == "precomputed":
-            return GivenKernel(offset=offset, n_columns=n_columns)
-        gamma, coef0, constant = (np.float32(x) for x in (self.gamma_, self.coef0, offset))
-        formulas = {
-            "rbf": RbfKernel(gamma, constant),
-            "linear": LinearKernel(constant),
-            "poly": PolynomialKernel(gamma, coef0, self.degree, constant),
-            "sigmoid": SigmoidKernel(gamma, coef0, constant),
-        }
-        return FormulaKernel(formula=formulas[self.kernel], n_columns=n_columns)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _record(self) -> KernelRecord:
+        check_is_fitted(self)
+        return self._training.record(self._expand, self.combine)
+
+    def _class_scores(self, X: Any) -> Array:
+        record = self._record()
+        rows = read_matrix(self, X, False, 0.0)
+        order = in_place(count_rows(rows))
+        return record.class_scores(rows, order, effective_n_jobs(self.n_jobs))
+
+    # ---- fitted attributes ---------------------------------------------------------------
+
+    @property
+    @reads
+    def support_(self) -> Array:
+        """Numbers of the rows that are support vectors: rows of X, or of the stream so far."""
+        return self._record().support.numbers
+
+    @property
+    @reads
+    def support_vectors_(self) -> Any:
+        """The support vectors, as X was handed in: an array, or a CSR matrix."""
+        record = self._record()
+        matrix = matrix_of(record.support.entries, self.n_features_in_)
+        return matrix.toarray() if self._training.is_dense else matrix
+
+    @property
+    @reads
+    def n_support_(self) -> Array:
+        """How many support vectors each of `classes_` has."""
+        ranks = self._training.ranks[self._record().support.labels]
+        return np.bincount(ranks, minlength=self._training.classes.size)
+
+    @property
+    @reads
+    def problems_(self) -> list[tuple[Any, Any]]:
+        """The labels of both sides of each problem, None being the rest; f > 0 is the second."""
+        training, order = self._training, self._problem_order()
+        problems = self._record().decomposition.problems()
+        labels = [*training.labels.tolist(), None]  # the last is that of REST, -1
+        pairs = [tuple(labels[side] for side in problem.classes) for problem in problems]
+        return [pairs[k] for k in order]
+
+    def _problem_order(self) -> Array:
+        """One-vs-rest in the order of `classes_`; pairs as they are."""
+        decomposition = self._record().decomposition
+        problems = decomposition.problems()
+        if decomposition.kind == "ovo" or decomposition.is_joint:
+            return np.arange(len(problems))
+        return np.argsort([decomposition.ranks[problem.classes[1]] for problem in problems])
+
+    @property
+    @reads
+    def dual_coef_(self) -> Array:
+        """Problems by support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
+        return self._record().dual_coefs()[self._problem_order()]
+
+    @property
+    @reads
+    def intercept_(self) -> Array:
+        """The constant of each problem."""
+        return self._record().intercepts[self._problem_order()]
+
+    @property
+    @reads_alone
+    def n_steps_(self) -> int:
+        """Rows visited since training began, by all problems together."""
+        check_is_fitted(self)
+        return sum(model.n_steps for model in self._training.models)
 
 
 @with_parameters
@@ -365,3 +458,11 @@ class CachedKernelClassifier(KernelClassifier):
 
     def _cache_bytes(self) -> int:
         return int(self.cache_mb) << 20
+
+
+def one_sided(model: KernelModel) -> float | None:
+    """The score of a problem that has met only one side, or none; None once it has met both."""
+    n_first, n_second = model.held.counts[OF_SIDE : OF_SIDE + 2]
+    if n_first > 0 and n_second > 0:
+        return None
+    return float(n_second > 0) - float(n_first > 0)

@@ -1,4 +1,4 @@
-"""What machines share whose classes grow planes as the data ask."""
+"""Parameters and hooks of machines whose classes grow planes as the data ask."""
 
 import sys
 
@@ -10,14 +10,15 @@ from polyplane.estimator.parameters import (
     parameter,
     with_parameters,
 )
-from polyplane.estimator.planes.hinge_machines import HingeClassifier
-from polyplane.estimator.planes.training import next_multiple
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.training import Model, next_multiple
+from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AdaptiveClassifier"]
 
 
 @with_parameters
-class AdaptiveClassifier(HingeClassifier):
+class AdaptiveClassifier(HyperplaneClassifier):
     """Classes have a zero plane in reserve; what is not needed is dropped from time to time."""
 
     prune_interval: int = parameter(
@@ -35,6 +36,9 @@ class AdaptiveClassifier(HingeClassifier):
         allowed=is_flag(),
         meaning="Let an update create a plane for a rival class, too, as the AMM paper has it.",
     )
+
+    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+        """None: a class starts with its zero plane, which is no plane yet."""
 
     def _room_per_class(self) -> int:
         return sys.maxsize if self.max_planes is None else self.max_planes

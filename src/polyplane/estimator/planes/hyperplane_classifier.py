@@ -1,26 +1,45 @@
-"""The scikit-learn face of every hyperplane machine: one path for `fit` and `partial_fit`.
+"""Every hyperplane machine: its parameters, what a machine adds, fit and partial_fit, prediction.
 
-A machine adds its parameters and what `machine.py` lists; how a fitted one predicts is in
-`predictor.py`; how it is trained, as users know it from scikit-learn, is here.
+Models in training and the walk over rows are in `training.py`, passes in `passes.py`; what is left
+of a training and scores rows is `model/plane_record.py`.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
-from polyplane.engine.planes.planes import Array, with_classes, with_features, zero_planes
-from polyplane.engine.rows.storage import with_own_page
+from polyplane.engine.planes.hinge import HingeRule, hinge_epoch
+from polyplane.engine.planes.planes import (
+    Array,
+    with_classes,
+    with_features,
+    with_planes,
+    zero_planes,
+)
+from polyplane.engine.rows.storage import Rows, count_rows, with_own_page
 from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.memory import check_memory
-from polyplane.estimator.parameters import check_parameters, with_parameters
-from polyplane.estimator.planes.passes import Passes
+from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
+from polyplane.estimator.parameters import (
+    at_least,
+    between,
+    check_parameters,
+    either,
+    is_flag,
+    one_of,
+    parameter,
+    positive,
+    with_parameters,
+)
+from polyplane.estimator.planes.passes import make_passes, set_out, walk_of
 from polyplane.estimator.planes.training import (
+    HISTORY,
     NO_CHOICE,
     Model,
     Training,
@@ -30,28 +49,237 @@ from polyplane.estimator.planes.training import (
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.thread_safety import writes
+from polyplane.estimator.thread_safety import reads, reads_alone, writes
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
     check_weights_are_known,
     codes_of,
+    read_matrix,
     read_matrix_and_labels,
     read_training,
     weighty,
 )
 from polyplane.model.decomposition import Decomposition, Problem
+from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 
 __all__ = ["HyperplaneClassifier", "stratified"]
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 SEARCH_EPOCHS = 3
+NO_COINS = np.empty(0, np.float32)
 BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
 
 
+class FittedPlanes:
+    """What the first fit leaves of a hyperplane machine."""
+
+    _training: Training
+    _found: dict[str, Any]  # what was 'auto'
+
+
 @with_parameters
-class HyperplaneClassifier(Passes):
-    """Classifier whose classes are maxima of hyperplanes."""
+class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
+    """Classifier whose classes are maxima of hyperplanes.
+
+    As it stands it is the multi-class SVM, one plane per class in steps on the hinge loss; a
+    machine overrides what it does otherwise, of the methods under "what a machine adds".
+    """
+
+    alpha: float | str = parameter(
+        default=1e-4,
+        allowed=either(positive(), one_of("auto")),
+        meaning=(
+            "Regularisation, lambda of the papers. Larger is smoother. 'auto' tries 1e-2 to 1e-7 "
+            "on a held-out share of the rows and then fits all of them with the best."
+        ),
+    )
+    max_iter: int = parameter(
+        default=10,
+        allowed=at_least(1),
+        meaning="Passes over the rows.",
+    )
+    multi_class: str = parameter(
+        default="joint",
+        allowed=one_of("joint", "ovr", "ovo"),
+        meaning=(
+            "More than two classes by one model of all ('joint'), one of each class against the "
+            "rest ('ovr') or one of each pair ('ovo'): more planes, less error. In a stream, "
+            "announce the classes: a model starts when both its sides are known."
+        ),
+    )
+    n_estimators: int = parameter(
+        default=1,
+        allowed=at_least(1),
+        meaning="Models that differ in seed and order of rows; their scores are averaged.",
+    )
+    fit_intercept: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Give every row a constant feature 1, so that planes have intercepts.",
+    )
+    average: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning=(
+            "Predict with the mean of the planes over all steps, later ones weighing more, instead "
+            "of the last planes: less noise for a few percent of the time."
+        ),
+    )
+    early_stopping: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning=(
+            "Stop when the error on held-out rows no longer falls, and keep the best model met. "
+            "The rows are X_val and y_val of `fit`, or else a share of X."
+        ),
+    )
+    validation_fraction: float = parameter(
+        default=0.1,
+        allowed=between(0, 1),
+        meaning="Share of the rows held out by early stopping and by alpha='auto'.",
+    )
+    n_iter_no_change: int = parameter(
+        default=3,
+        allowed=at_least(1),
+        meaning="Passes without a better error after which early stopping ends.",
+    )
+    tol: float = parameter(
+        default=1e-4,
+        allowed=at_least(0, whole=False),
+        meaning="How much lower an error must be to count as better.",
+    )
+    n_jobs: Any = parameter(
+        default=None,
+        allowed=A_NUMBER_OF_THREADS,
+        meaning=(
+            "Threads for prediction, for models side by side and for what is searched; -1 uses "
+            "all cores."
+        ),
+    )
+
+    # ---- what a machine adds -------------------------------------------------------------
+
+    def _rule(self, model: Model) -> Any:
+        """What the steps of a model follow: a named tuple that its loop reads."""
+        return HingeRule(self._alpha_of_planes(model), False)
+
+    def _coins(self, model: Model, n_rows: int) -> Array:
+        """A uniform number for each step, for machines that toss coins."""
+        return NO_COINS
+
+    def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
+        """Run the machine's loop over `order`; return the new count of steps.
+
+        Unless the machine has one of its own, it is that of the multi-hyperplane hinge loss.
+        """
+        n_steps: int = hinge_epoch(
+            data.rows,
+            model.targets(data),
+            order,
+            model.planes,
+            model.rule,
+            self._coins(model, order.size),
+            chosen,
+            model.n_steps,
+        )
+        return n_steps
+
+    def _due(self, step: int) -> int:
+        """The next count of steps at which `_act` wants to be called."""
+        return sys.maxsize
+
+    def _act(self, model: Model) -> None:
+        """What happens between steps, such as pruning."""
+
+    def _room_per_class(self) -> int:
+        """How many planes a class may grow by itself."""
+        return 0
+
+    def _least_planes(self, n_codes: int) -> int:
+        """How many planes a model of so many classes has at least."""
+        return n_codes
+
+    def _alpha_of(self, model: Model) -> float:
+        """The regularisation of a model."""
+        return float(self._setting("alpha"))
+
+    def _rule_like(self, model: Model) -> Any:
+        """A rule as the model's would be, or None where steps follow none that is kept."""
+        return self._rule(model)
+
+    def _check_state(self) -> None:
+        """Refuse a fitted machine whose own attributes are none of its kind."""
+
+    def _begin(self, model: Model, n_steps: int) -> None:
+        """Told before the first pass of a fit how many steps it will be."""
+
+    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+        """Give classes `first` and later their first planes: one that is zero."""
+        labels = np.arange(first, model.planes.room_left.size)
+        model.planes = with_planes(model.planes, labels, np.zeros((labels.size, 1)))
+
+    def _starts_from_rows(self) -> bool:
+        """Whether the first planes are made of the rows, so that none is new in the first pass."""
+        return False
+
+    def _first_choice(self, data: TrainingData) -> Array:
+        """The plane of each row, for machines that hold on to it."""
+        return NO_CHOICE
+
+    def _end_pass(
+        self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
+    ) -> bool:
+        """What is done after each pass over `order`; return whether more would change nothing."""
+        return False
+
+    def _alpha_of_planes(self, model: Model) -> float:
+        """The alpha for which W = Theta / (alpha t)."""
+        return model.alpha
+
+    def _finish(self, model: Model) -> FinishedPlanes:
+        """The planes that a model has reached."""
+        return model.finished(self._alpha_of_planes(model))
+
+    def _empty_score(self) -> float:
+        """Score of a class without planes; minus infinity: it must not win."""
+        return -np.inf
+
+    def _count_passes(self, n_rows: int) -> int:
+        """How many passes a model of so many rows makes."""
+        return int(self._setting("max_iter"))
+
+    def _part_of_pass(self, order: Array, n_done: int) -> Array:
+        """What of `order` is to be visited by a model that has made so many passes."""
+        return order
+
+    def _mapped_rows(self, rows: Rows) -> Rows:
+        """Rows as the planes see them."""
+        return rows
+
+    def _training_view(self, training: Training, data: TrainingData) -> TrainingData:
+        """The data as steps see them, where that is not how finished planes do."""
+        return data
+
+    def _prediction_rows(self, training: Training, rows: Rows) -> Rows:
+        """Rows as finished planes see them."""
+        return rows
+
+    def _keeps_average(self, training: Training) -> bool:
+        """Whether the mean of the planes over all steps is kept."""
+        return bool(self.average)
+
+    def _is_soft(self) -> bool:
+        """Whether a class scores the log-sum-exp of its planes instead of their maximum."""
+        return False
+
+    def _count_features(self, n_columns: int) -> int:
+        """Features of the planes, without the constant, for so many columns of X."""
+        return n_columns
+
+    def _features_of(self, training: Training) -> int:
+        """Features of the planes of a training."""
+        return self._count_features(training.n_columns)
 
     # ---- training ------------------------------------------------------------------------
 
@@ -76,11 +304,7 @@ class HyperplaneClassifier(Passes):
             check_parameters(self)
             goes_on = self.warm_start and hasattr(self, "_training")
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
-            if labels.size < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
-                    f"class, {labels.tolist()[0]!r}."
-                )
+            self._check_classes(labels)
             validation = self._read_validation(X_val, y_val, labels)
             seed = self._draw_seed()
             self._found = self._better_settings(data, labels, seed)
@@ -91,7 +315,7 @@ class HyperplaneClassifier(Passes):
             forget_stream(self)
             self._training.rows_seen, self._training.split_seed = seen_rows(data.labels), seed
             members, held_out = self._split(data, validation, seed)
-            self._set_out(self._training, seen, members)  # from here on it can be resumed
+            set_out(self, self._training, seen, members)  # from here on it can be resumed
         return self._run(seen, members, held_out)
 
     @writes
@@ -126,7 +350,7 @@ class HyperplaneClassifier(Passes):
         """The passes of a fit, or those that are left of it."""
         n_steps = self._count_steps(data, members) - self._count_steps_made()
         with progress(self._title(), n_steps, self._shows()) as report:
-            self._train(self._training, data, members, held_out, report)
+            make_passes(self, self._training, data, members, held_out, report)
         self._complete(self._training, data, members)
         return self
 
@@ -180,7 +404,7 @@ class HyperplaneClassifier(Passes):
 
     def _follow(self, model: Model, data: TrainingData, order: Array, report: Report) -> None:
         """Visit the rows of a chunk."""
-        visit(model, data, order, NO_CHOICE, self._walk(), report)
+        visit(model, data, order, NO_CHOICE, walk_of(self), report)
 
     def _check_streamable(self) -> None:
         if self.alpha == "auto" and "alpha" not in self._found:
@@ -204,9 +428,6 @@ class HyperplaneClassifier(Passes):
     def _setting(self, name: str) -> Any:
         value = getattr(self, name)
         return self._found[name] if isinstance(value, str) and value == "auto" else value
-
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31))
 
     def _read_training(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
@@ -296,6 +517,7 @@ class HyperplaneClassifier(Passes):
         if n_now > n_before and model.visits(data).any():
             model.planes = with_classes(model.planes, n_now, self._room_per_class())
             self._start_classes(model, data, n_before)
+        model.rule = self._rule(model)
 
     def _split(
         self, data: TrainingData, validation: TrainingData | None, seed: int
@@ -339,7 +561,7 @@ class HyperplaneClassifier(Passes):
             training = trial._new_training(seed)
             own_rows = data._replace(rows=with_own_page(data.rows))
             trial._meet(training, labels, own_rows)
-            trial._train(training, own_rows, members, None, report)
+            make_passes(trial, training, own_rows, members, None, report)
             errors[k] = trial._error(training, own_rows, held_out)
 
         title = f"{self._title()}: {name}"
@@ -350,6 +572,112 @@ class HyperplaneClassifier(Passes):
         with progress(title, total, self._shows(), is_search=True) as report:
             for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
         return values[int(np.argmin(errors))]
+
+    # ---- prediction ----------------------------------------------------------------------
+
+    def _record(self) -> PlaneRecord:
+        check_is_fitted(self)
+        return self._record_of(self._training)
+
+    def _record_of(self, training: Training) -> PlaneRecord:
+        return training.record(self._finish, self.combine, self._empty_score(), self._is_soft())
+
+    def _read(self, X: Any) -> tuple[Rows, Array, int]:
+        check_is_fitted(self)
+        rows = self._mapped_rows(read_matrix(self, X, False, self._training.constant))
+        rows = self._prediction_rows(self._training, rows)
+        return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
+
+    def _winners(self, X: Any) -> Array:
+        return self._record().classes_of(*self._read(X))
+
+    def _class_scores(self, X: Any) -> Array:
+        return self._record().class_scores(*self._read(X))
+
+    @reads
+    def assign(self, X: Any) -> Array:
+        """Index in `planes_` of the plane that decides each row.
+
+        It is the best plane of those that speak for the predicted class; -1 if there is none.
+        """
+        return self._record().deciding_planes(*self._read(X))
+
+    @reads
+    def plane_scores(self, X: Any) -> Array:
+        """Score of each plane on each row."""
+        return self._record().plane_scores(*self._read(X))
+
+    # ---- fitted attributes ---------------------------------------------------------------
+
+    @property
+    @reads
+    def planes_(self) -> Array:
+        """Planes by features: by model, those of one class together, oldest first."""
+        planes, columns = self._record().planes(), self._training.columns
+        is_spread = columns is None or columns.used is None
+        return planes if is_spread else columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
+
+    @property
+    @reads
+    def intercepts_(self) -> Array:
+        """Constant term of each plane."""
+        return self._record().intercepts()
+
+    @property
+    @reads
+    def plane_classes_(self) -> Array:
+        """Label of each plane's class."""
+        labels: Array = self._training.classes[self._record().plane_class]
+        return labels
+
+    @property
+    @reads
+    def plane_signs_(self) -> Array:
+        """1, or -1 where a plane speaks against its class, as the rest of one-vs-rest does."""
+        return self._record().plane_sign
+
+    @property
+    @reads
+    def planes_per_class_(self) -> Array:
+        """How many planes speak for each of `classes_`."""
+        record = self._record()
+        speaks_for = record.plane_class[record.plane_sign > 0]
+        return np.bincount(speaks_for, minlength=self._training.classes.size)
+
+    @property
+    @reads
+    def n_planes_(self) -> int:
+        """How many planes the model has."""
+        return self._record().n_planes
+
+    @property
+    @reads_alone
+    def n_steps_(self) -> int:
+        """Rows visited since training began, by all models together."""
+        check_is_fitted(self)
+        return self._training.n_steps
+
+    @property
+    @reads_alone
+    def alpha_(self) -> float:
+        """The alpha in use: the one given, or the one found by alpha='auto'."""
+        check_is_fitted(self)
+        return self._training.models[0].alpha
+
+    @property
+    @reads_alone
+    def history_(self) -> Array:
+        """Model, step, planes now, created, pruned, error since the point before."""
+        check_is_fitted(self)
+        models = enumerate(self._training.models)
+        notes = [(k, *note) for k, model in models for note in model.history]
+        return np.array(notes, HISTORY)
+
+    def _error(self, training: Training, data: TrainingData, order: Array) -> float:
+        """Share of wrong rows."""
+        rows = self._prediction_rows(training, data.rows)
+        found = self._record_of(training).classes_of(rows, order, effective_n_jobs(self.n_jobs))
+        return float(np.mean(found != training.ranks[data.labels[order]]))
 
 
 def stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:

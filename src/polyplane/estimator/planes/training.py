@@ -130,6 +130,17 @@ class Model:
         return start.astype(np.float32)
 
     @property
+    def alpha_of_opposite_planes(self) -> float:
+        """The alpha of the multi-class SVM that, with two classes, is Pegasos with `alpha`.
+
+        It keeps its two planes opposite, W_1 = -W_0 = w/2: both get the same row with opposite
+        signs. Its loss is 1 - w x and its regulariser alpha/4 |w|^2, so twice the alpha makes it
+        Pegasos exactly, and one loop serves both.
+        """
+        is_two_class = self.planes.room_left.size == 2
+        return 2 * self.alpha if is_two_class else self.alpha
+
+    @property
     def mean_step(self) -> float:
         """The step that the sums handed out stand for: the last, or the mean of the average."""
         keeps_average = self.planes.timed_sums.size > 0

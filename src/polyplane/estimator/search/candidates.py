@@ -13,6 +13,7 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
 from polyplane.estimator.planes.hyperplane_classifier import stratified
+from polyplane.estimator.planes.passes import make_passes
 from polyplane.estimator.planes.training import Training
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import KEPT, Judgement, best_candidate, calibrated
@@ -156,7 +157,7 @@ class Trials:
         weights[held_out] = 0  # not even to start from
         view = self.views[kind]._replace(weights=weights)
         trial._meet(training, self.labels, view)
-        trial._train(training, view, members, None, report)
+        make_passes(trial, training, view, members, None, report)
         rows = trial._prediction_rows(training, self.data.rows)
         scores = trial._record_of(training).class_scores(rows, held_out)
         return calibrated(scores, training.ranks[self.data.labels[held_out]])

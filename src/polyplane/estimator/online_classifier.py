@@ -1,0 +1,129 @@
+"""What every machine is to its users: scikit-learn's estimator, fitted online, in any thread.
+
+Hyperplane and kernel machines differ in what they train and in what is left of it; how they are
+set, asked and checked is the same and is here. A family (`planes/hyperplane_classifier.py`,
+`kernels/kernel_classifier.py`) adds `fit`, `partial_fit` and `resume`, and a record that scores
+rows; a machine adds its loop.
+"""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+
+from polyplane.engine.planes.planes import Array
+from polyplane.estimator.parameters import (
+    Range,
+    at_least,
+    either,
+    is_flag,
+    is_whole,
+    one_of,
+    parameter,
+    with_parameters,
+)
+from polyplane.estimator.thread_safety import reads
+from polyplane.model.input_rows import check_scores
+
+__all__ = ["A_NUMBER_OF_THREADS", "OnlineClassifier"]
+
+A_NUMBER_OF_THREADS = Range(
+    lambda v: v is None or (is_whole(v) and v != 0), "None or a whole number other than 0"
+)
+
+
+class Fitted:
+    """What the first fit leaves; a family says more of its training."""
+
+    _training: Any  # a `ClassesMet`
+    classes_: Array
+    n_features_in_: int
+    n_iter_: int
+
+
+@with_parameters
+class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What one can set on every machine, and ask of it once it is fitted."""
+
+    combine: str = parameter(
+        default="vote",
+        allowed=one_of("vote", "margin"),
+        meaning=(
+            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
+            "by their margins, cut to [-1, 1] and added."
+        ),
+    )
+    shuffle: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Visit rows in a new random order in each pass.",
+    )
+    class_weight: Any = parameter(
+        default=None,
+        allowed=Range(
+            lambda v: v is None or isinstance(v, dict) or (isinstance(v, str) and v == "balanced"),
+            "None, 'balanced' or a dict from label to weight",
+        ),
+        meaning="Factor on each class's loss; 'balanced' is inverse to the number of its rows.",
+    )
+    warm_start: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning="Let `fit` go on from the model at hand instead of starting anew.",
+    )
+    random_state: Any = parameter(
+        default=None,
+        allowed=Range(lambda v: True, "None, a whole number or a RandomState"),
+        meaning="Seed.",
+    )
+    verbose: bool | int = parameter(
+        default=False,
+        allowed=either(is_flag(), at_least(0)),
+        meaning="Show a progress bar.",
+    )
+
+    # ---- what a family adds --------------------------------------------------------------
+
+    def _class_scores(self, X: Any) -> Array:
+        """The score of each class on each row."""
+        raise NotImplementedError
+
+    def _winners(self, X: Any) -> Array:
+        """The place in `classes_` of the class that scores highest on each row."""
+        winners: Array = self._class_scores(X).argmax(axis=1)
+        return winners
+
+    # ---- what users ask ------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_training")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @reads
+    def predict(self, X: Any) -> Array:
+        """Label of the class that scores highest on each row."""
+        labels: Array = self._training.classes[self._winners(X)]
+        return labels
+
+    @reads
+    def decision_function(self, X: Any) -> Array:
+        """Score of each class, or with two classes the second one's lead over the first."""
+        scores = self._class_scores(X)
+        check_scores(type(self).__name__, scores)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    # ---- what families share -------------------------------------------------------------
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _check_classes(self, labels: Array) -> None:
+        if labels.size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
+                f"class, {labels.tolist()[0]!r}."
+            )
