@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.preprocessing import StandardScaler
 
 from polyplane import AMMClassifier, HullerClassifier, stream
 from polyplane.cli.main import main
@@ -59,6 +60,9 @@ def files(rows, tmp_path_factory):
     write_model(SavedModel(named, layout=table.layout), folder / "named.model")
     numbered = AMMClassifier(random_state=0, max_iter=3).fit(sp.csr_matrix(X), y)
     write_model(SavedModel(numbered), folder / "numbered.model")
+    scaler = StandardScaler().fit(X)
+    scaled = AMMClassifier(random_state=0, max_iter=3).fit(scaler.transform(X), words)
+    write_model(SavedModel(scaled, scaler, table.layout), folder / "scaled.model")
     kernel = HullerClassifier(random_state=0, max_iter=1).fit(X[:40], y[:40])
     write_model(SavedModel(kernel), folder / "kernel.model")
     return folder

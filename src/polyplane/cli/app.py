@@ -129,7 +129,8 @@ def _work(verb: Verb, values: dict[str, Any], screen: Screen) -> int | None:
     if PARAMETERS in groups:
         asked["parameters"] = _given(verb, values, PARAMETERS)
     request = verb.request(**asked) if verb.request else None
-    import_scikit_learn()
+    if verb.trains:
+        import_scikit_learn()
     does: Callable[..., int | None] = importlib.import_module(verb.module).run
     return does(request, screen) if request is not None else does(screen, **asked)
 

@@ -1,4 +1,4 @@
-"""Models for verbs: read from files, and fed with rows of the width that they know."""
+"""Models for verbs that only look: read from files, and fed with rows of the width they know."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,45 +6,43 @@ from typing import Any
 import numpy as np
 
 from polyplane.cli.failures import CallError
-from polyplane.cli.input.scaling import scaled
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import DataError
-from polyplane.estimator.files.saving import SavedModel, read_model
+from polyplane.data.table.layout import Layout
+from polyplane.engine.planes.planes import Array
+from polyplane.model.format.prediction_part import read_fitted, refusing
+from polyplane.model.prediction import FittedModel, n_threads
 
-__all__ = ["LoadedModel", "found_settings", "load_model"]
+__all__ = ["LoadedModel", "layout_of", "load_model"]
 
 
 @dataclass
 class LoadedModel:
     """A model and what it wants done to rows before it sees them."""
 
-    saved: SavedModel
+    fitted: FittedModel
     source: str  # of the rows, for errors
+    layout: Layout | None = None  # of the columns of a table
+    n_jobs: int = 1
 
     @property
-    def estimator(self) -> Any:
-        """The classifier itself."""
-        return self.saved.estimator
+    def classes(self) -> Array:
+        """Its labels."""
+        return self.fitted.labels
 
-    @property
-    def name(self) -> str:
-        """Of its class."""
-        return type(self.estimator).__name__
-
-    @property
-    def has_planes(self) -> bool:
-        """Whether it can say which plane decided."""
-        return hasattr(self.estimator, "assign")
+    def predict(self, X: Any) -> Array:
+        """Labels of rows that `rows` has made."""
+        return self.fitted.predict(X, self.n_jobs)
 
     def rows(self, X: Any) -> Any:
         """Rows as the classifier wants them: as wide as the model, and scaled."""
-        width = self.estimator.n_features_in_
+        width = self.fitted.n_columns
         is_sparse = not isinstance(X, np.ndarray)
         if is_sparse:
             X = widened(X, width)
         if X.shape[1] != width:
             raise DataError(self._width_problem(X.shape[1], width, is_sparse), self.source)
-        return scaled(self.saved.scaler, X)
+        return self.fitted.scaled(X)
 
     def _width_problem(self, found: int, width: int, is_sparse: bool) -> str:
         if is_sparse:
@@ -60,17 +58,18 @@ class LoadedModel:
         return f"has rows of {found} columns, expected {width} as the model has them: {hint}"
 
 
+def layout_of(model: FittedModel) -> Layout | None:
+    """How the columns of a table become those of X; new categories get none."""
+    return None if model.table is None else Layout.from_dict(model.table, is_frozen=True)
+
+
 def load_model(path: str, data: Any, jobs: int | None = None) -> LoadedModel:
     """The model of a file, for rows of a source."""
-    model = LoadedModel(read_model(path), data if isinstance(data, str) else data[0])
-    if jobs is not None:
-        if jobs == 0:
-            raise CallError("--jobs is 0, expected a number of threads, or -1 for all cores.")
-        model.estimator.n_jobs = jobs
-    return model
-
-
-def found_settings(estimator: Any) -> dict[str, Any]:
-    """What a fit has found for the parameters that were left to it; those that were set are not."""
-    found: dict[str, Any] = vars(estimator).get("_found", {})
-    return {name: value for name, value in found.items() if getattr(estimator, name) == "auto"}
+    fitted = read_fitted(path)
+    with refusing(path):
+        layout = layout_of(fitted)
+        jobs = fitted.parameters.get("n_jobs") if jobs is None else jobs
+        n_jobs = 0 if jobs == 0 else n_threads(jobs)
+    if n_jobs == 0:
+        raise CallError("--jobs is 0, expected a number of threads, or -1 for all cores.")
+    return LoadedModel(fitted, data if isinstance(data, str) else data[0], layout, n_jobs)

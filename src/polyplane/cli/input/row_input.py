@@ -12,7 +12,7 @@ from polyplane.data.chunks import Array, Chunk, DataError
 from polyplane.data.formats import settled_by
 from polyplane.data.reading import Stream, stream
 from polyplane.data.sample import sample
-from polyplane.estimator.files.saving import SavedModel
+from polyplane.data.table.layout import Layout
 
 __all__ = [
     "base_of",
@@ -44,22 +44,22 @@ def open_rows(
     data: str | Sequence[str],
     reading: dict[str, Any],
     *,
-    model: SavedModel | None = None,
+    layout: Layout | None = None,
+    base: Any = None,
     **others: Any,
 ) -> Stream:
     """The rows of files, as options of reading say, and for a model as it knows them.
 
-    Of tables those are the columns; of LIBSVM text where indices start, which a file that does not
-    use the first feature would not tell.
+    Of tables its layout says which columns; of LIBSVM text `base` where indices start, which a
+    file that does not use the first feature would not tell.
     """
     with blamed_on_the_call():
         rows = stream(
             list(data) if not isinstance(data, str) else data,
-            layout=model.layout if model else None,
+            layout=layout,
             **others,
             **reading,
         )
-    base = model.training.get("base") if model is not None else None
     if base == 0 and reading.get("base") is None:
         rows.settled = {"base": base}
     return rows

@@ -67,6 +67,7 @@ class Verb:
     details: str = ""
     lists: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)  # more for help
     request: Callable[..., Any] | None = None  # makes what `run` takes of what was asked
+    trains: bool = True  # whether it needs estimators, and with them scikit-learn
 
 
 def spelt(name: str) -> str:

@@ -83,6 +83,7 @@ def _predict() -> Verb:
         ],
         "Labels in the rows are passed over, and need not be there. Predictions are one label a "
         "line; with --scores or --planes, CSV with a header; with --json, one object a line.",
+        trains=False,
     )  # fmt: skip
 
 
@@ -94,6 +95,7 @@ def _evaluate() -> Verb:
         "polyplane.cli.verbs.evaluate",
         (MODEL, DATA),
         [JOBS, *reading_options(), *screen_options()],
+        trains=False,
     )
 
 
@@ -171,6 +173,7 @@ def _info() -> Verb:
         "polyplane.cli.verbs.info",
         (Argument("file", "FILE", "A model, a file of rows, a pattern, or - for a pipe."),),
         [*reading_options(), *screen_options()],
+        trains=False,
     )
 
 
@@ -187,6 +190,7 @@ def _export() -> Verb:
             Option("output", "The file to write.", names=("--output", "-o"), shown="FILE"),
             *screen_options(),
         ],
+        trains=False,
     )  # fmt: skip
 
 

@@ -28,15 +28,14 @@ def run(
 ) -> None:
     """Count errors, confusions and planes."""
     loaded = load_model(model, data, jobs)
-    rows = open_rows(data, reading, model=loaded.saved)
-    tally = Tally.of(loaded.estimator.classes_)
+    rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))
+    tally = Tally.of(loaded.classes)
     busy = _Planes(loaded)
     for chunk in chunks_of(rows, screen, "Evaluating"):
         if not chunk.y.size:
             raise DataError("has no labels, without which there are no errors", data[0])
         X = loaded.rows(chunk.X)
-        predicted = loaded.estimator.predict(X)
-        tally.add(as_labels_of(chunk.y, loaded.estimator.classes_), predicted)
+        tally.add(as_labels_of(chunk.y, loaded.classes), loaded.predict(X))
         busy.add(X)
     tell_of_unknown_labels(screen, tally, data[0])
     _show(screen, tally, busy)
@@ -72,14 +71,15 @@ class _Planes:
     """How many rows each plane has decided."""
 
     def __init__(self, model: LoadedModel) -> None:
-        self.model = model
-        n_planes = model.estimator.n_planes_ if model.has_planes else 0
+        self.model, self.are_there = model, model.fitted.has_planes
+        n_planes = model.fitted.plane_labels.size if self.are_there else 0
         self.counts = np.zeros(n_planes + 1, np.int64)  # the last: no plane at all
 
     def add(self, X: Any) -> None:
         """More rows."""
-        if self.model.has_planes:
-            self.counts += np.bincount(self.model.estimator.assign(X), minlength=self.counts.size)
+        if self.are_there:
+            decided = self.model.fitted.assign(X, self.model.n_jobs)
+            self.counts += np.bincount(decided, minlength=self.counts.size)
 
     @property
     def n_used(self) -> int:
@@ -89,7 +89,7 @@ class _Planes:
     def busiest(self) -> list[tuple[int, Any, int]]:
         """Number, class and rows of the planes that decided most."""
         order = np.argsort(-self.counts[:-1], kind="stable")[:BUSIEST]
-        classes = self.model.estimator.plane_classes_.tolist()
+        classes = self.model.fitted.plane_labels.tolist()
         return [(int(k), classes[k], int(self.counts[k])) for k in order if self.counts[k]]
 
 
@@ -114,8 +114,8 @@ def _plain(tally: Tally, planes: _Planes, n_skipped: int) -> dict[str, Any]:
             }
             for quality in tally.qualities
         ],
-        "planes": planes.counts.size - 1 if planes.model.has_planes else None,
-        "planes_used": planes.n_used if planes.model.has_planes else None,
+        "planes": planes.counts.size - 1 if planes.are_there else None,
+        "planes_used": planes.n_used if planes.are_there else None,
         "skipped": n_skipped,
     }
 
@@ -140,7 +140,7 @@ def _show(screen: Screen, tally: Tally, planes: _Planes) -> None:
         ],
         "Classes",
     )
-    if planes.model.has_planes:
+    if planes.are_there:
         screen.table(
             ["plane", "class", "rows"],
             planes.busiest(),

@@ -1,28 +1,31 @@
 """`polyplane info`: what is in a model, or in rows."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyplane.cli.input.model_input import found_settings
+from polyplane.cli.input.model_input import layout_of
 from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.options.algorithms import algorithm_of
 from polyplane.cli.screen import Screen
 from polyplane.data.summary import RowSummary
-from polyplane.estimator.files.saving import SavedModel, is_model_file, read_model
+from polyplane.model.file import is_model_file
+from polyplane.model.format.prediction_part import read_fitted, refusing
+from polyplane.model.prediction import FittedModel
 
 __all__ = ["run"]
 
 MOST_CLASSES = 20  # that are shown
 LAST_POINTS = 5  # of the history
+SCALERS = {"maxabs": "MaxAbsScaler", "minmax": "MinMaxScaler", "standard": "StandardScaler"}
+OF_ALL = {"random_state": None, "verbose": False, "warm_start": False}  # --seed, --quiet, --resume
 
 
 def run(screen: Screen, *, file: str, reading: dict[str, Any]) -> None:
     """A model is known by its first bytes; everything else is rows."""
     if Path(file).is_file() and is_model_file(file):
-        _tell_model(screen, file, read_model(file))
+        _tell_model(screen, file)
     else:
         _tell_rows(screen, file, reading)
 
@@ -82,8 +85,10 @@ def _show_classes(screen: Screen, summary: RowSummary) -> None:
 # ---- models ------------------------------------------------------------------------------
 
 
-def _tell_model(screen: Screen, file: str, saved: SavedModel) -> None:
-    found = _facts_of(saved)
+def _tell_model(screen: Screen, file: str) -> None:
+    fitted = read_fitted(file)
+    with refusing(file):
+        found = _facts_of(fitted)
     screen.say(
         f"{file}: {found['algorithm']}, {found['size']:,} {found['unit']} over "
         f"{found['features']:,} columns, {found['steps']:,} steps, written by polyplane "
@@ -91,7 +96,7 @@ def _tell_model(screen: Screen, file: str, saved: SavedModel) -> None:
     )
     scaling = "none" if found["scaling"] is None else found["scaling"]
     screen.say(f"scaling: {scaling}; largest norm {found['largest_norm']:.4g}")
-    _show_settings(screen, saved.estimator, found)
+    _show_settings(screen, found)
     screen.table(
         ["class", found["unit"]],
         [[one["label"], one["size"]] for one in found["classes"][:MOST_CLASSES]],
@@ -109,9 +114,10 @@ def _tell_model(screen: Screen, file: str, saved: SavedModel) -> None:
     screen.result({"kind": "model", **found})
 
 
-def _show_settings(screen: Screen, estimator: Any, found: dict[str, Any]) -> None:
+def _show_settings(screen: Screen, found: dict[str, Any]) -> None:
     """Parameters that are not at their defaults, and what a fit has found."""
-    defaults = {one.name: one.default for one in dataclasses.fields(estimator)}
+    parameters = algorithm_of(found["algorithm"]).parameters
+    defaults = OF_ALL | {name: one.default for name, one in parameters.items()}
     lines = [
         [name, value, defaults.get(name)]
         for name, value in found["parameters"].items()
@@ -124,33 +130,29 @@ def _show_settings(screen: Screen, estimator: Any, found: dict[str, Any]) -> Non
         screen.say("all parameters are at their defaults")
 
 
-def _facts_of(saved: SavedModel) -> dict[str, Any]:
-    estimator = saved.estimator
-    has_planes = hasattr(estimator, "planes_")
-    sizes = estimator.planes_per_class_ if has_planes else estimator.n_support_
-    vectors = estimator.planes_ if has_planes else estimator.support_vectors_
-    squares = vectors.multiply(vectors) if hasattr(vectors, "multiply") else vectors * vectors
-    norms = np.sqrt(np.asarray(squares.sum(axis=1)).reshape(-1))
-    names = saved.layout.feature_names if saved.layout else []
+def _facts_of(model: FittedModel) -> dict[str, Any]:
+    norms, layout = model.norms(), layout_of(model)
+    sizes = model.sizes().tolist()
+    found = {name: one for name, one in model.found.items() if model.parameters[name] == "auto"}
     return {
-        "algorithm": algorithm_of(type(estimator).__name__).name,
-        "class": type(estimator).__name__,
-        "version": saved.version,
-        "features": int(estimator.n_features_in_),
-        "names": names,
+        "algorithm": model.algorithm,
+        "class": model.title,
+        "version": model.version,
+        "features": model.n_columns,
+        "names": [] if layout is None else layout.feature_names,
         "classes": [
-            {"label": label, "size": int(size)}
-            for label, size in zip(estimator.classes_.tolist(), sizes, strict=True)
+            {"label": label, "size": size}
+            for label, size in zip(model.labels.tolist(), sizes, strict=True)
         ],
         "size": int(norms.size),
-        "unit": "planes" if has_planes else "vectors",
-        "steps": int(estimator.n_steps_),
-        "epochs": int(estimator.n_iter_),
+        "unit": "planes" if model.has_planes else "vectors",
+        "steps": model.n_steps,
+        "epochs": model.n_passes,
         "largest_norm": float(norms.max()) if norms.size else 0.0,
-        "scaling": None if saved.scaler is None else type(saved.scaler).__name__,
-        "parameters": {name: _said(value) for name, value in estimator.get_params().items()},
-        "found": _said(found_settings(estimator)),
-        "history": _history_of(estimator),
+        "scaling": None if model.scaler is None else SCALERS[model.scaler.kind],
+        "parameters": _said(dict(model.parameters)),
+        "found": _said(found),
+        "history": _history_of(model),
     }
 
 
@@ -162,8 +164,6 @@ def _said(value: Any) -> Any:
     return value if is_plain else value.item() if isinstance(value, np.generic) else repr(value)
 
 
-def _history_of(estimator: Any) -> list[dict[str, Any]]:
-    points = getattr(estimator, "history_", None)
-    if points is None:
-        return []
-    return [dict(zip(points.dtype.names, point.tolist(), strict=True)) for point in points]
+def _history_of(model: FittedModel) -> list[dict[str, Any]]:
+    names = model.history.dtype.names or ()
+    return [dict(zip(names, point, strict=True)) for point in model.history.tolist()]

@@ -37,9 +37,10 @@ def run(
 ) -> None:
     """Label rows, chunk by chunk."""
     loaded = load_model(model, data, jobs)
-    if planes and not loaded.has_planes:
-        raise CallError(f"--planes: the model is {loaded.name}, which has no planes: leave it out.")
-    rows = open_rows(data, reading, model=loaded.saved)
+    if planes and not loaded.fitted.has_planes:
+        name = loaded.fitted.title
+        raise CallError(f"--planes: the model is {name}, which has no planes: leave it out.")
+    rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))
     form = _Form(loaded, scores, planes, is_json=screen.json and output is None)
     with _destination(output) as out:
         out.write(form.header())
@@ -83,7 +84,7 @@ class _Form:
 
     def __init__(self, model: LoadedModel, scores: bool, planes: bool, is_json: bool) -> None:
         self.model, self.scores, self.planes, self.is_json = model, scores, planes, is_json
-        classes = model.estimator.classes_.tolist()
+        classes = model.classes.tolist()
         self.scored = classes[1:] if len(classes) == 2 else classes
         self.of_class = np.array([_one_line(label) for label in classes], object)
 
@@ -96,15 +97,15 @@ class _Form:
 
     def lines(self, X: Any) -> bytes:
         """A line for each row."""
-        estimator = self.model.estimator
-        found = estimator.predict(X)
+        fitted, n_jobs = self.model.fitted, self.model.n_jobs
+        found = fitted.predict(X, n_jobs)
         if not (self.is_json or self.scores or self.planes):
-            return b"".join(self.of_class[np.searchsorted(estimator.classes_, found)].tolist())
+            return b"".join(self.of_class[np.searchsorted(fitted.labels, found)].tolist())
         labels = found.tolist()
-        planes = estimator.assign(X).tolist() if self.planes else []
+        planes = fitted.assign(X, n_jobs).tolist() if self.planes else []
         scores: list[Any] = []
         if self.scores:
-            found = estimator.decision_function(X)
+            found = fitted.decision_function(X, n_jobs)
             numbers = found.reshape(len(labels), -1).astype(np.float32).tolist()
             scores = [[float(f"{number:.7g}") for number in line] for line in numbers]
         if self.is_json:

@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from polyplane.cli.failures import INTERRUPTED, CallError
 from polyplane.cli.input.estimators import made
-from polyplane.cli.input.model_input import LoadedModel
+from polyplane.cli.input.model_input import LoadedModel, layout_of
 from polyplane.cli.input.row_input import (
     base_of,
     check_labels,
@@ -27,8 +27,13 @@ from polyplane.cli.verbs.training_summary import summary_of, tell_summary
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import DataError
 from polyplane.data.reading import CHUNK_ROWS, Stream
-from polyplane.data.table.layout import Layout
-from polyplane.estimator.files.saving import SavedModel, read_model, write_model
+from polyplane.estimator.files.saving import (
+    SavedModel,
+    fitted_model,
+    read_model,
+    write_model,
+)
+from polyplane.model.prediction import n_threads
 from polyplane.report.metrics import Tally, as_labels_of
 
 __all__ = ["run"]
@@ -157,7 +162,8 @@ def _check_place(job: Job) -> None:
 def _rows(job: Job) -> Stream:
     request = job.request
     rows = open_rows(
-        request.data, request.reading, model=job.saved, cache=request.cache,
+        request.data, request.reading, layout=job.saved.layout,
+        base=job.saved.training.get("base"), cache=request.cache,
         on_bad=request.on_bad, chunk_rows=request.chunk_rows or CHUNK_ROWS,
     )  # fmt: skip
     job.saved.training.setdefault("base", base_of(rows))
@@ -231,18 +237,19 @@ def _tested(job: Job) -> Tally | None:
     """Errors on rows for that."""
     if job.request.test is None:
         return None
-    loaded = LoadedModel(job.saved, job.request.test)
-    classes = job.estimator.classes_
-    tally = Tally.of(classes)
-    layout = job.saved.layout and Layout.from_dict(job.saved.layout.to_dict(), is_frozen=True)
+    fitted = fitted_model(job.saved)
+    loaded = LoadedModel(
+        fitted, job.request.test, layout_of(fitted), n_threads(job.estimator.n_jobs)
+    )
+    tally = Tally.of(loaded.classes)
     rows = open_rows(
-        job.request.test, job.request.reading, model=replace(job.saved, layout=layout),
+        job.request.test, job.request.reading, layout=loaded.layout, base=fitted.call.get("base"),
         on_bad=job.request.on_bad,
     )  # fmt: skip
     for chunk in chunks_of(rows, job.screen, "Testing"):
         if not chunk.y.size:
             raise DataError("has no labels, without which there are no errors", job.request.test)
-        predicted = job.estimator.predict(loaded.rows(chunk.X))
-        tally.add(as_labels_of(np.asarray(chunk.y), classes), predicted)
+        predicted = loaded.predict(loaded.rows(chunk.X))
+        tally.add(as_labels_of(np.asarray(chunk.y), loaded.classes), predicted)
     tell_of_unknown_labels(job.screen, tally, job.request.test)
     return tally

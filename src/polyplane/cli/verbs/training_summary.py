@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from polyplane.cli.input.model_input import found_settings
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.training_run import Watch
 from polyplane.report.metrics import Tally, standard_error
@@ -43,6 +42,12 @@ def summary_of(job: Any, watch: Watch, tally: Tally | None) -> dict[str, Any]:
         "model": None if job.path is None else str(job.path),
         "model_bytes": None if job.path is None else job.path.stat().st_size,
     }
+
+
+def found_settings(estimator: Any) -> dict[str, Any]:
+    """What a fit has found for the parameters that were left to it; those that were set are not."""
+    found: dict[str, Any] = vars(estimator).get("_found", {})
+    return {name: value for name, value in found.items() if getattr(estimator, name) == "auto"}
 
 
 def tell_summary(screen: Screen, found: dict[str, Any]) -> None:

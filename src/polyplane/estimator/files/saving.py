@@ -26,11 +26,14 @@ from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.thread_safety import writing
-from polyplane.model.file import ModelError, is_model_file, read_file, write_file
+from polyplane.model.file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer
+from polyplane.model.prediction import FittedModel
 
-__all__ = ["ModelError", "SavedModel", "is_model_file", "load", "read_model", "save", "write_model"]
+__all__ = [
+    "ModelError", "SavedModel", "fitted_model", "load", "read_model", "save", "write_model",
+]  # fmt: skip
 
 
 @dataclass
@@ -90,16 +93,21 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
         _write_model(saved, path, training)
 
 
-def _write_model(saved: SavedModel, path: Any, training: bool) -> None:
-    out, estimator = Writer(), saved.estimator
-    model = replace(
+def fitted_model(saved: SavedModel) -> FittedModel:
+    """What predicts, as a file holds it."""
+    estimator = saved.estimator
+    return replace(
         fitted_now(estimator),
         scaler=None if saved.scaler is None else scaler_of(saved.scaler),
         table=None if saved.layout is None else saved.layout.to_dict(),
         call=saved.training,
         version=saved.version,
     )
-    values = {"prediction": write_prediction(model, out), "training": None}
+
+
+def _write_model(saved: SavedModel, path: Any, training: bool) -> None:
+    out, estimator = Writer(), saved.estimator
+    values = {"prediction": write_prediction(fitted_model(saved), out), "training": None}
     if training and not isinstance(estimator._training, FinishedTraining):
         values["training"] = write_training(estimator, out)
     write_file(path, values, out.arrays)
