@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
+from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.progress import StreamReport, stream_progress
 from polyplane.estimator.resuming import check_can_resume, interrupts_wait
@@ -76,6 +77,7 @@ def _fit_stream(
     check_parameters(model)
     _check_streamable(model, stream)
     if resumes:
+        check_can_learn_on(model)
         check_can_resume(model, hasattr(model, "_stream_course"))
     with _started_anew(model, resumes):
         course = model._stream_course = _course_of(model)

@@ -5,13 +5,13 @@ answered with one sentence, so that every way to it is closed by this one place.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from polyplane.engine.planes.planes import Array
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.prediction import FittedModel
 
-__all__ = ["LEFT_OUT", "FinishedTraining"]
+__all__ = ["LEFT_OUT", "FinishedTraining", "check_can_learn_on"]
 
 LEFT_OUT = "was saved without its training state"
 
@@ -48,10 +48,21 @@ class FinishedTraining:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_why" not in vars(self):  # copies and pickles ask, too
             raise AttributeError(name)
+        return self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Say that there is no going on from here."""
         raise ValueError(
             f"{self._name}: the model {self._why}: it predicts, but cannot learn on; call fit "
             "without warm_start to train it anew."
         )
+
+
+def check_can_learn_on(estimator: Any) -> None:
+    """For who asks nothing of a training before it begins."""
+    training = vars(estimator).get("_training")
+    if isinstance(training, FinishedTraining):
+        training.refuse()
 
 
 def _models(model: FittedModel) -> list[FinishedModel]:

@@ -207,7 +207,7 @@ def sklearn_scaler_of(scaler: Scaler) -> Any:
     made = _new_scaler(scaler)
     made.n_features_in_ = scaler.n_columns
     if scaler.n_rows is not None:
-        made.n_samples_seen_ = scaler.n_rows
+        made.n_samples_seen_ = np.int64(scaler.n_rows)
     if scaler.names is not None:
         made.feature_names_in_ = np.array(scaler.names, object)
     made.scale_ = scaler.scale
