@@ -3,6 +3,7 @@
 NumPy, JSON and safetensors: nothing of polyplane. All arithmetic is in float64.
 """
 
+import itertools
 import json
 
 import numpy as np
@@ -110,7 +111,7 @@ class ModelFile:
         scores = scales * (self.features(X) @ self.array("sums")[:, : len(scales)])
         starts = self.wholes("group_starts")
         groups = np.full((len(X), len(starts) - 1), float(planes["empty_score"]))
-        for g, (a, b) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for g, (a, b) in enumerate(itertools.pairwise(starts)):
             if a < b:
                 of_group = scores[:, a:b]
                 best = of_group.max(axis=1)
@@ -125,10 +126,7 @@ class ModelFile:
         """f of each problem on each row."""
         starts, values = self.wholes("problem_starts"), self.kernel_values(X)
         coefs, places = self.array("coefficients"), self.wholes("places")
-        sums = [
-            values[:, places[a:b]] @ coefs[a:b]
-            for a, b in zip(starts[:-1], starts[1:], strict=True)
-        ]
+        sums = [values[:, places[a:b]] @ coefs[a:b] for a, b in itertools.pairwise(starts)]
         return np.stack(sums, axis=1) + self.array("intercepts")
 
     def kernel_values(self, X):
@@ -137,7 +135,7 @@ class ModelFile:
             return X[:, self.wholes("support.numbers")]
         starts = self.wholes("support.rows.starts")
         support = np.zeros((len(starts) - 1, self.model["columns"]))
-        for i, (a, b) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for i, (a, b) in enumerate(itertools.pairwise(starts)):
             columns = self.wholes("support.rows.columns")[a:b]
             support[i, columns] = self.array("support.rows.values")[a:b]
         product = X @ support.T

@@ -97,7 +97,7 @@ def test_classes_that_were_met_out_of_order_are_described_too(tmp_path):
     for machine in (pp.AMMClassifier(multi_class="ovo"), pp.HullerClassifier(multi_class="ovr")):
         machine.set_params(random_state=0)
         for label in (2, 0, 3, 1):
-            machine.partial_fit(X[Y == label], Y[Y == label])
+            machine.partial_fit(X[label == Y], Y[label == Y])
         machine.partial_fit(X, Y)
         pp.save(machine, tmp_path / "model")
         assert ModelFile(tmp_path / "model").ranks.tolist() == [2, 0, 3, 1]
