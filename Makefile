@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test check lint format bench test-oldest fuzz fuzz-coverage hook clean
+.PHONY: help env demo test check lint format bench test-oldest facts fuzz fuzz-coverage hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -68,6 +68,9 @@ test-oldest: $(OLDEST)/.installed  ## the test suite with the oldest supported d
 	@$(OLDEST)/bin/python -m pytest
 
 SECONDS := 60
+facts: env  ## write down what the command line says of algorithms (parameters.json)
+	@$(BIN)/python -m polyplane.cli.options.facts
+
 fuzz: env  ## read random files for a minute, or SECONDS=n, and compare with the plain rules
 	@echo 'Reading random files for $(SECONDS) seconds a format.'
 	@$(BIN)/python -m tests.data.fuzz --seconds $(SECONDS)

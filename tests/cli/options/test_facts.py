@@ -15,9 +15,12 @@ from polyplane.estimator.parameters import REGISTRY
 
 
 def test_the_stored_facts_are_those_of_today():
-    assert stored_facts() == json.loads(json.dumps(facts.facts())), (
-        "run `python -m polyplane.cli.options.facts`"
-    )
+    assert stored_facts() == json.loads(json.dumps(facts.facts())), "run `make facts`"
+
+
+def test_the_text_of_facts_is_their_json():
+    found = facts.facts()
+    assert json.loads(facts.as_text(found)) == json.loads(json.dumps(found))
 
 
 def test_every_estimator_has_a_short_name():

@@ -101,6 +101,23 @@ def _reading_option(field: Any) -> dict[str, Any]:
     }
 
 
+def as_text(found: dict[str, Any]) -> str:
+    """JSON with a line for each parameter and option, so that a change is seen as one."""
+    lines = ['{"algorithms": {']
+    for name, about in found["algorithms"].items():
+        facts_of = {key: value for key, value in about.items() if key != "parameters"}
+        lines.append(f'{json.dumps(name)}: {json.dumps(facts_of)[:-1]}, "parameters": [')
+        lines += _listed(about["parameters"])
+        lines.append("]},")
+    lines[-1] = lines[-1].rstrip(",")
+    return "\n".join([*lines, '}, "reading": [', *_listed(found["reading"]), "]}"]) + "\n"
+
+
+def _listed(values: list[Any]) -> list[str]:
+    texts = [json.dumps(value) for value in values]
+    return [f"{text}," for text in texts[:-1]] + texts[-1:]
+
+
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(facts(), indent=1) + "\n")
+    FILE.write_text(as_text(facts()))
     print(f"Wrote {FILE.name}.")

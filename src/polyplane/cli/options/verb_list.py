@@ -214,7 +214,7 @@ def _demo() -> Verb:
         "demo",
         "Train on digits and show what was learned; takes a few seconds, needs nothing.",
         "demo",
-        "polyplane.cli.verbs.run_demo",
+        "polyplane.cli.verbs.demo",
         (),
         screen_options(),
     )

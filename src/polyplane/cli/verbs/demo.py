@@ -18,6 +18,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from polyplane.cli.screen import Screen
 from polyplane.data.sets.infinite_digits import enlarged_digits, infinite_digits
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.exporting import to_c, to_onnx
@@ -29,7 +30,7 @@ from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.kernel.huller import HullerClassifier
 from polyplane.report.pictures import ink, pictures, signs
 
-__all__ = ["Outcome", "compare", "main"]
+__all__ = ["Outcome", "compare", "main", "run"]
 
 ROWS, TEST_ROWS = 4_000, 4_000
 FEW = 200  # rows on which loops are compiled before times are taken
@@ -217,6 +218,17 @@ def _use(console: Console, model: Any, rows: Digits) -> None:
 
 def _kilobytes(path: Path) -> str:
     return f"{path.stat().st_size / 1000:,.0f} kB"
+
+
+def run(screen: Screen) -> None:
+    """Show it; with --json only the numbers."""
+    if not screen.json:
+        main()
+        return
+    outcomes = [outcome._asdict() for outcome in compare(digits())]
+    for outcome in outcomes:
+        del outcome["model"]
+    screen.result({"outcomes": outcomes})
 
 
 if __name__ == "__main__":
