@@ -131,6 +131,11 @@ class FittedModel:
         return self.record
 
     def _seen(self, X: Any) -> tuple[Rows, Array]:
+        if X.shape[1:] != (self.n_columns,):
+            raise ValueError(
+                f"{self.title}: X has {X.shape[-1]} columns, but the model was trained on "
+                f"{self.n_columns}."
+            )
         rows = checked_rows(X, 0.0 if self.features is None else self.features.constant)
         if self.features is not None:
             rows = self.features.seen(rows)

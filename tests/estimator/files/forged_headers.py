@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import polyplane as pp
 from polyplane.model.file import read_file, write_file
+from polyplane.model.format.prediction_part import read_fitted
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 4, (30, 3)).astype(np.float32)
@@ -75,8 +76,20 @@ SHOWN = (
 )  # fmt: skip
 
 
+def look(path):
+    """Do all that is done without estimators."""
+    fitted = read_fitted(path)
+    rows = fitted.scaled(X)
+    fitted.predict(rows), fitted.decision_function(rows), fitted.sizes(), fitted.norms()
+    if fitted.has_planes:
+        fitted.assign(rows)
+    if fitted.has_planes and fitted.has_probabilities:
+        fitted.predict_proba(rows)
+
+
 def use(path):
     """Do all that is done with models."""
+    look(path)
     model = pp.load(path)
     model.predict(X)
     model.decision_function(X)

@@ -164,6 +164,7 @@ SNAPSHOT = Table(
         "notes": Count(),
     },
     {"steps": "n_steps", "notes": "n_notes"},
+    check=lambda state: need(_is_of(state.tally, state.planes), "a tally is of other planes"),
 )
 
 
@@ -171,10 +172,6 @@ def _model(generator: Any, **fields: Any) -> Model:
     made = Model(n_features=0, **fields)
     made.generator = generator
     return made
-
-
-def _check_model(model: Model) -> None:
-    need(_is_of(model.tally, model.planes), "a tally is of other planes")
 
 
 def _is_of(tally: Any, planes: Planes) -> bool:
@@ -200,7 +197,7 @@ MODEL = Table(
         "generator": Generator(),
     },
     {"steps": "n_steps"},
-    check=_check_model,
+    check=lambda model: need(_is_of(model.tally, model.planes), "a tally is of other planes"),
 )
 
 COURSE = Table(

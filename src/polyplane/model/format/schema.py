@@ -237,7 +237,8 @@ class Numbers(Kind):
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
         """See `Kind`."""
         array = source.array(path)
-        dtype = array.dtype if array.dtype.name in self.dtype.split("|") else self.dtype
+        known = self.dtype.split("|")
+        dtype = array.dtype.name if array.dtype.name in known else known[-1]
         need_array(array, dtype, *[None] * len(self.axes))
         for axis, length in zip(self.axes, array.shape, strict=True):
             name, _, more = axis.partition(" + ")
