@@ -153,6 +153,11 @@ class ColumnMap:
         )
         return replace(self, table=table, n_columns=n_columns, n_features=n_columns)
 
+    def of_prediction(self) -> "ColumnMap":
+        """What is left of the map once planes have taken in all that is linear."""
+        table = self._prediction_table() if self.has_knots else None
+        return ColumnMap(table, self.n_columns, self.n_features, 1.0, self.used)
+
     def _prediction_table(self) -> Any:
         """The map without what folded planes have taken in."""
         table: Any = self.table

@@ -15,7 +15,6 @@ from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.parameters import REGISTRY, check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.model.algorithm_names import class_name_of, short_name
-from polyplane.model.column_maps import ColumnMap
 from polyplane.model.file import ModelError
 from polyplane.model.format.checks import LARGEST_COUNT, need
 from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
@@ -96,13 +95,7 @@ def _features(estimator: Any) -> Features:
         return Features(training.constant, products=products)
     if training.columns is None:
         return Features(training.constant)
-    return Features(1.0, columns=_for_prediction(training.columns))
-
-
-def _for_prediction(columns: ColumnMap) -> ColumnMap:
-    """What is left of a map once planes have taken in all that is linear."""
-    table = columns._prediction_table() if columns.has_knots else None
-    return ColumnMap(table, columns.n_columns, columns.n_features, 1.0, columns.used)
+    return Features(1.0, columns=training.columns.of_prediction())
 
 
 # ---- fitted models to estimators ---------------------------------------------------------

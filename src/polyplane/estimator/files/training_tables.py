@@ -72,11 +72,9 @@ class Rule(Kind):
     """What steps follow: numbers by name. Which these are the machine knows (`learning.py`)."""
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return {name: _plain_number(one) for name, one in value._asdict().items()}
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         need(isinstance(plain, dict), f"{path} is not a rule")
         return {name: self._number(one, f"{path}.{name}", source) for name, one in plain.items()}
 

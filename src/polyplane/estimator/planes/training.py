@@ -36,6 +36,7 @@ from polyplane.estimator.resuming import SeenRows, interrupts_wait
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Problem
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord, record_of
+from polyplane.model.prediction import HISTORY
 
 __all__ = [
     "HISTORY",
@@ -52,16 +53,6 @@ __all__ = [
 ]
 
 RECORD_EVERY = 10_000  # steps between points of the history, after powers of two up to there
-HISTORY = np.dtype(
-    [
-        ("model", "i8"),
-        ("step", "i8"),
-        ("planes", "i8"),
-        ("created", "i8"),
-        ("pruned", "i8"),
-        ("error", "f8"),
-    ]
-)
 NO_CHOICE = np.empty(0, np.int32)
 NO_ROWS = SeenRows(0, 0)
 

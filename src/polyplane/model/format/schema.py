@@ -87,11 +87,9 @@ class Whole(Kind):
     high: int = LARGEST_COUNT  # the first that is too large
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return int(value)
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         is_whole = isinstance(plain, int) and not isinstance(plain, bool)
         words = f"{path} is {_said(plain)}, which is not a whole number in its range"
         need(is_whole and self.low <= plain < self.high, words)
@@ -115,12 +113,10 @@ class Number(Kind):
     dtype: Any = float
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         number = float(value)
         return number if math.isfinite(number) else str(number)
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         if self.may_be_endless and plain in ("inf", "-inf"):
             plain = float(plain)
         is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
@@ -136,11 +132,9 @@ class Flag(Kind):
     """True or false."""
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return bool(value)
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         need(isinstance(plain, bool), f"{path} is {_said(plain)}, which is not true or false")
         return plain
 
@@ -150,7 +144,6 @@ class Text(Kind):
     """A text."""
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         need(isinstance(plain, str), f"{path} is {_said(plain)}, which is not a text")
         return plain
 
@@ -162,7 +155,6 @@ class Word(Kind):
     words: tuple[str, ...]
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         is_known = isinstance(plain, str) and plain in self.words
         need(is_known, f"{path} is {_said(plain)}, which is not one of {', '.join(self.words)}")
         return plain
@@ -173,7 +165,6 @@ class Labels(Kind):
     """Labels of classes: numbers, truth values or texts, and their type in NumPy."""
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         values = value.tolist()
         is_text = value.dtype.kind == "U" or value.dtype == object
         if is_text and not all(isinstance(one, str) for one in values):
@@ -183,7 +174,6 @@ class Labels(Kind):
         return {"values": values, "type": _text_type(value) if is_text else value.dtype.name}
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         need(isinstance(plain, dict), "there are no labels")
         values, kind = plain.get("values"), plain.get("type")
         need(isinstance(values, list) and isinstance(kind, str), "there are no labels")
@@ -228,14 +218,12 @@ class Numbers(Kind):
     axes: tuple[str, ...]
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         array = np.asarray(value)
         known = self.dtype.split("|")
         out.arrays[path] = array if array.dtype.name in known else array.astype(known[-1])
         return NOTHING
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         array = source.array(path)
         known = self.dtype.split("|")
         dtype = array.dtype.name if array.dtype.name in known else known[-1]
@@ -259,7 +247,6 @@ class Wholes(Numbers):
     below: int | str = LARGEST_COUNT
 
     def finish(self, value: Any, path: str, sizes: Mapping[str, int]) -> None:
-        """See `Kind`."""
         below = sizes[self.below] if isinstance(self.below, str) else self.below
         need_within(value, self.low, below, f"{path} is")
 
@@ -316,11 +303,9 @@ class Nested(Kind):
     table: Table
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return self.table.write(value, path, out)
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         return self.table.read(plain, path, source)
 
 
@@ -331,16 +316,13 @@ class Maybe(Kind):
     kind: Kind
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return None if value is None else self.kind.write(value, path, out)
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         is_there = source.has(path) if isinstance(self.kind, Numbers) else plain is not None
         return self.kind.read(plain, path, source, sizes) if is_there else None
 
     def finish(self, value: Any, path: str, sizes: Mapping[str, int]) -> None:
-        """See `Kind`."""
         if value is not None:
             self.kind.finish(value, path, sizes)
 
@@ -352,11 +334,9 @@ class Many(Kind):
     kind: Kind
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return [self.kind.write(one, f"{path}.{k}", out) for k, one in enumerate(value)]
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         need(isinstance(plain, list), f"{path} is {_said(plain)}, which is not a list")
         return [self.kind.read(one, f"{path}.{k}", source, sizes) for k, one in enumerate(plain)]
 
@@ -369,7 +349,6 @@ class GeneratorState(Kind):
     """The state of a NumPy generator, as it says it itself."""
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         return _generator(plain, path).bit_generator.state
 
 
@@ -378,11 +357,9 @@ class Generator(Kind):
     """A generator of random numbers."""
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return value.bit_generator.state
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         return _generator(plain, path)
 
 
@@ -408,7 +385,6 @@ class Plain(Kind):
     """
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         if value is None or isinstance(value, bool | int | str):
             return value
         if isinstance(value, float):
@@ -429,7 +405,6 @@ class Plain(Kind):
         raise ModelError(f"{name} is {value!r}, which a model file cannot hold")
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         return self._read(plain, path, 0)
 
     def _read(self, plain: Any, path: str, depth: int) -> Any:
@@ -462,11 +437,9 @@ class Settings(Kind):
     """Parameters by name."""
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
-        """See `Kind`."""
         return {name: Plain().write(one, f"{path}.{name}", out) for name, one in value.items()}
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         need(isinstance(plain, dict), f"{path} is {_said(plain)}, which is not a record")
         return {
             name: Plain().read(one, f"{path}.{name}", source, sizes) for name, one in plain.items()
@@ -478,7 +451,6 @@ class Json(Kind):
     """An object of JSON as it is, or null."""
 
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
-        """See `Kind`."""
         is_one = plain is None or isinstance(plain, dict)
         need(is_one, f"{path} is {_said(plain)}, which is not a record")
         return plain
