@@ -30,7 +30,8 @@ import numpy as np
 
 from polyplane.engine.inspection import ColumnStatistics, column_statistics
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array, aligned_zeros
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.mapped import ColumnTable, mapped_rows
 from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, matrix_of, packed
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import NO_PLANE, Array, aligned_zeros
+from polyplane.engine.planes.planes import NO_PLANE, Array
 from polyplane.engine.planes.scoring import (
     Scorer,
     best_planes,
@@ -20,6 +20,7 @@ from polyplane.engine.planes.scoring import (
     soft_group_scores,
     soft_winners,
 )
+from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import Rows, with_own_page
 from polyplane.engine.tiles import LANES
 from polyplane.model.decomposition import Decomposition

@@ -14,7 +14,6 @@ from polyplane.engine.planes.planes import (
     MOST_BIRTHS,
     NO_PLANE,
     PRUNED,
-    aligned_zeros,
     clone_plane,
     copied,
     drop_dormant,
@@ -35,6 +34,7 @@ from polyplane.engine.planes.planes import (
     with_planes,
     zero_planes,
 )
+from polyplane.engine.records import aligned_zeros
 
 
 @jit

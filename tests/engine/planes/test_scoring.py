@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import NO_PLANE, aligned_zeros
+from polyplane.engine.planes.planes import NO_PLANE
 from polyplane.engine.planes.scoring import (
     FEW,
     Scorer,
@@ -18,6 +18,7 @@ from polyplane.engine.planes.scoring import (
     soft_group_scores,
     soft_winners,
 )
+from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 
 N_COLUMNS, N_GROUPS, SCALE = 3, 4, np.float32(0.5)

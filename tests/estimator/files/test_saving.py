@@ -306,6 +306,7 @@ MODEL = [*PLANES, "models", 0]
         ("Poly2Classifier", ["prediction", "features", "products", "gamma"], 0.0, "gamma must be"),
         ("Poly2Classifier", ["prediction", "features", "products"], None, "planes have other"),
         ("CPMClassifier", ["prediction", "parameters", "n_estimators"], 10**400, "beyond all"),
+        ("CPMClassifier", [*MODEL, "tally"], None, "not counted as the machine counts them"),
     ],
 )
 def test_a_value_of_another_kind_is_refused(sound, name, place, value, words, tmp_path):

@@ -12,12 +12,13 @@ lanes run out, or when that is cheap and saves a tile: moving columns touches ev
 A clone is a plane born with the sums and the past of another: until then the two were one.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.tiles import LANES, at, put, span
+from polyplane.engine.records import array, filled, moved_along, spans_function
+from polyplane.engine.tiles import LANES, at, put
 
 __all__ = [
     "CLONED",
@@ -28,7 +29,6 @@ __all__ = [
     "PRUNED",
     "Array",
     "Planes",
-    "aligned_zeros",
     "clone_plane",
     "copied",
     "count_planes",
@@ -65,82 +65,32 @@ LEAST_SQUARED_NORM = 1e-60  # a plane of zeros has the inverse length 1e30: noth
 class Planes(NamedTuple):
     """All planes of one model while it is trained."""
 
-    sums: Any  # [feature, lane] float32: Theta; feature 0 is the constant
-    timed_sums: Any  # [feature, lane] float32: Phi, or without rows when no average is kept
-    squared_norms: Any  # [lane] float64: of each column of `sums`, kept by increments
-    inverse_lengths: Any  # [lane] float32: 1 / |Theta|, and 0 where the lane is idle
-    owner: Any  # [lane] int32: class of the plane
-    idle: Any  # [lane] float32: 0 where a plane lives, minus infinity elsewhere
-    room_left: Any  # [class] int64: planes that the class may still create
-    counts: Any  # int64: lanes used, classes that may grow, planes created, pruned, ...
-    scores: Any  # [lane] float32: Theta x of the row at hand
-    shrunk_scores: Any  # [lane] float32: the same of shrunk planes, where planes are shrunk
-    largest_shares: Any  # [lane] float32: in a row since last set to 0, where rows are shared
+    sums: Annotated[Any, array(np.float32, "feature", "lane")]  # Theta; feature 0 is the constant
+    timed_sums: Annotated[Any, array(np.float32, "timed feature", "lane")]  # Phi; may have no rows
+    squared_norms: Annotated[Any, array(np.float64, "lane")]  # of columns of `sums`, by increments
+    inverse_lengths: Annotated[Any, array(np.float32, "lane")]  # 1 / |Theta|; 0 in idle lanes
+    owner: Annotated[Any, array(np.int32, "lane", fill=NO_PLANE)]  # class of the plane
+    idle: Annotated[Any, array(np.float32, "lane", fill=-np.inf)]  # 0 where a plane lives
+    room_left: Annotated[Any, array(np.int64, "class")]  # planes that the class may still create
+    counts: Annotated[Any, array(np.int64, "count")]  # lanes used, classes that may grow, ...
+    scores: Annotated[Any, array(np.float32, "lane", is_passing=True)]  # Theta x, of this row
+    shrunk_scores: Annotated[Any, array(np.float32, "lane", is_passing=True)]  # of shrunk planes
+    largest_shares: Annotated[Any, array(np.float32, "lane")]  # in a row since last set to 0
 
 
-class PlaneSpans(NamedTuple):
-    """The same as spans, for use inside a loop; lane k of feature f is at f * stride + k."""
-
-    sums: Any
-    timed_sums: Any
-    squared_norms: Any
-    inverse_lengths: Any
-    owner: Any
-    idle: Any
-    room_left: Any
-    counts: Any
-    scores: Any
-    shrunk_scores: Any
-    largest_shares: Any
-    stride: Any
-    n_features: Any
-    keeps_average: Any
-
-
-def aligned_zeros(n_rows: int, n_lanes: int) -> Array:
-    """Zeroed float32 matrix that starts on a cache line."""
-    raw = np.zeros(n_rows * n_lanes + LANES, np.float32)
-    skip = -raw.ctypes.data % (4 * LANES) // 4
-    return raw[skip : skip + n_rows * n_lanes].reshape(n_rows, n_lanes)
+# lane k of feature f is at f * stride + k
+spans_of = spans_function(
+    Planes,
+    stride="record.owner.size",
+    n_features="record.sums.shape[0]",
+    keeps_average="record.timed_sums.size > 0",
+)
 
 
 def zero_planes(n_columns: int, keeps_average: bool, room: int = LANES) -> Planes:
     """No planes yet, no classes yet."""
-    n_features = n_columns + 1
-    return Planes(
-        sums=aligned_zeros(n_features, room),
-        timed_sums=aligned_zeros(n_features if keeps_average else 0, room),
-        squared_norms=np.zeros(room),
-        inverse_lengths=np.zeros(room, np.float32),
-        owner=np.full(room, NO_PLANE, np.int32),
-        idle=np.full(room, -np.inf, np.float32),
-        room_left=np.zeros(0, np.int64),
-        counts=np.zeros(N_COUNTS, np.int64),
-        scores=np.zeros(room, np.float32),
-        shrunk_scores=np.zeros(room, np.float32),
-        largest_shares=np.zeros(room, np.float32),
-    )
-
-
-@inlined
-def spans_of(planes: Any) -> Any:
-    """The planes as a loop sees them; `planes` must be its argument."""
-    return PlaneSpans(
-        span(planes.sums),
-        span(planes.timed_sums),
-        span(planes.squared_norms),
-        span(planes.inverse_lengths),
-        span(planes.owner),
-        span(planes.idle),
-        span(planes.room_left),
-        span(planes.counts),
-        span(planes.scores),
-        span(planes.shrunk_scores),
-        span(planes.largest_shares),
-        planes.owner.size,
-        planes.sums.shape[0],
-        planes.timed_sums.size > 0,
-    )
+    sizes = {"feature": n_columns + 1, "timed feature": keeps_average * (n_columns + 1)}
+    return filled(Planes, **sizes, lane=room, **{"class": 0}, count=N_COUNTS)
 
 
 @inlined
@@ -262,43 +212,14 @@ def live_lanes(planes: Planes) -> Array:
     return np.flatnonzero(planes.owner != NO_PLANE)
 
 
-@jit
-def _move_columns(source: Any, lanes: Any, target: Any) -> None:
-    for f in range(source.shape[0]):
-        for k in range(lanes.size):
-            target[f, k] = source[f, lanes[k]]
-
-
-def _padded(vector: Array, size: int, fill: float) -> Array:
-    out = np.full(size, fill, vector.dtype)
-    out[: len(vector)] = vector
-    return out
-
-
 def resized(planes: Planes, n_features: int, room: int) -> Planes:
     """The same planes without gaps between them, with room for more features and planes."""
     lanes = live_lanes(planes)
-
-    def moved(matrix: Array) -> Array:
-        out = aligned_zeros(n_features if len(matrix) else 0, room)
-        _move_columns(matrix, lanes, out)
-        return out
-
+    sizes = {"feature": n_features, "timed feature": n_features, "lane": room}
     counts = planes.counts.copy()
     counts[LANES_USED] = lanes.size
-    return Planes(
-        sums=moved(planes.sums),
-        timed_sums=moved(planes.timed_sums),
-        squared_norms=_padded(planes.squared_norms[lanes], room, 0.0),
-        inverse_lengths=_padded(planes.inverse_lengths[lanes], room, 0.0),
-        owner=_padded(planes.owner[lanes], room, NO_PLANE),
-        idle=_padded(planes.idle[lanes], room, -np.inf),
-        room_left=planes.room_left,
-        counts=counts,
-        scores=np.zeros(room, np.float32),
-        shrunk_scores=np.zeros(room, np.float32),
-        largest_shares=_padded(planes.largest_shares[lanes], room, 0.0),
-    )
+    made: Planes = moved_along(planes, "lane", lanes, **sizes)
+    return made._replace(counts=counts)
 
 
 def with_more_room(planes: Planes) -> Planes:
@@ -329,7 +250,8 @@ def with_classes(planes: Planes, n_classes: int, room_per_class: int) -> Planes:
     n_new = n_classes - planes.room_left.size
     counts = planes.counts.copy()
     counts[GROWING] += n_new if room_per_class > 0 else 0
-    room_left = _padded(planes.room_left, n_classes, room_per_class)
+    room_left: Array = np.full(n_classes, room_per_class, np.int64)
+    room_left[: planes.room_left.size] = planes.room_left
     return planes._replace(room_left=room_left, counts=counts)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import chosen_by_type, inlined, jit
-from polyplane.engine.planes.planes import aligned_zeros
+from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import CsrRows
 from polyplane.engine.tiles import (
     LANES,

@@ -8,11 +8,12 @@ are used again, so that nothing ever moves; an empty slot has coefficient 0 and 
 What is kept of kernel values among the vectors themselves is in `gram_cache.py`.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
+from polyplane.engine.records import array, filled, moved_along, spans_function
 from polyplane.engine.tiles import at, put, span
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "REMOVED",
     "SLOTS",
     "WANTED",
-    "SetSpans",
     "SupportSet",
     "Visit",
     "active_slots",
@@ -57,47 +57,26 @@ N_TOTALS = 12  # sums that belong to the problem as a whole; machines name them
 class SupportSet(NamedTuple):
     """Arrays of a problem's vectors."""
 
-    place: Any  # [slot] int32: of its kernel values in a line of the block
-    side: Any  # [slot] int32: 1 or 0
-    row: Any  # [slot] int64: number of the row it was
-    own: Any  # [slot] float64: its kernel value with itself, in training
-    coef: Any  # [kind, slot] float64
-    low: Any  # [slot] float64: bounds of the coefficient, or what else belongs to the row
-    high: Any  # [slot] float64
-    scores: Any  # [kind, slot] float64: kept up to date by the machine
-    active: Any  # [n] int32: slots in use
-    position: Any  # [slot] int32: in `active`, or NOT_THERE
-    free: Any  # [n] int32: slots to use again
-    gram: Any  # [line, slot] float32: kernel values with the vector whose line it is
-    line: Any  # [slot] int32: the vector's line, or NOT_THERE
-    owner: Any  # [line] int32: the slot whose line it is, or NOT_THERE
-    used: Any  # [line] int64: when it was last used; -1 if it is free
-    counts: Any  # int64
-    totals: Any  # float64
+    place: Annotated[Any, array(np.int32, "slot")]  # of its kernel values in a line of the block
+    side: Annotated[Any, array(np.int32, "slot")]  # 1 or 0
+    row: Annotated[Any, array(np.int64, "slot")]  # number of the row it was
+    own: Annotated[Any, array(np.float64, "slot")]  # its kernel value with itself, in training
+    coef: Annotated[Any, array(np.float64, "kind", "slot")]
+    low: Annotated[Any, array(np.float64, "slot")]  # bounds of the coefficient, or what else
+    high: Annotated[Any, array(np.float64, "slot")]  # belongs to the row
+    scores: Annotated[Any, array(np.float64, "score", "slot")]  # kept up to date by the machine
+    active: Annotated[Any, array(np.int32, "slot")]  # slots in use, as many as `counts` says
+    position: Annotated[Any, array(np.int32, "slot", fill=NOT_THERE)]  # in `active`
+    free: Annotated[Any, array(np.int32, "slot")]  # slots to use again
+    gram: Annotated[Any, array(np.float32, "line", "slot")]  # values with the line's own vector
+    line: Annotated[Any, array(np.int32, "slot", fill=NOT_THERE)]  # the vector's line
+    owner: Annotated[Any, array(np.int32, "line", fill=NOT_THERE)]  # the slot whose line it is
+    used: Annotated[Any, array(np.int64, "line", fill=-1)]  # when it was last; -1 if it is free
+    counts: Annotated[Any, array(np.int64, "count")]
+    totals: Annotated[Any, array(np.float64, "total")]
 
 
-class SetSpans(NamedTuple):
-    """The same as spans, for use inside a loop."""
-
-    place: Any
-    side: Any
-    row: Any
-    own: Any
-    coef: Any
-    low: Any
-    high: Any
-    scores: Any
-    active: Any
-    position: Any
-    free: Any
-    gram: Any
-    line: Any
-    owner: Any
-    used: Any
-    counts: Any
-    totals: Any
-    room: Any
-    n_lines: Any
+spans_of_set = spans_function(SupportSet, room="record.place.size", n_lines="record.owner.size")
 
 
 class Visit(NamedTuple):
@@ -127,19 +106,10 @@ class VisitSpans(NamedTuple):
 
 def empty_set(n_coefs: int, n_scores: int) -> SupportSet:
     """No vectors, and no room for any."""
-    counts = np.zeros(N_COUNTS, np.int64)
-    counts[WANTED] = NOT_THERE
-
-    def none(kind: Any) -> Any:
-        return np.zeros(0, kind)
-
-    return SupportSet(
-        place=none(np.int32), side=none(np.int32), row=none(np.int64), own=none(np.float64),
-        coef=np.zeros((n_coefs, 0)), low=none(np.float64), high=none(np.float64),
-        scores=np.zeros((n_scores, 0)), active=none(np.int32), position=none(np.int32),
-        free=none(np.int32), gram=np.zeros((0, 0), np.float32), line=none(np.int32),
-        owner=none(np.int32), used=none(np.int64), counts=counts, totals=np.zeros(N_TOTALS),
-    )  # fmt: skip
+    sizes = {"kind": n_coefs, "score": n_scores, "count": N_COUNTS, "total": N_TOTALS}
+    made = filled(SupportSet, slot=0, line=0, **sizes)
+    made.counts[WANTED] = NOT_THERE
+    return made
 
 
 def with_room(vectors: SupportSet, room: int, n_lines: int) -> SupportSet:
@@ -152,21 +122,11 @@ def with_room(vectors: SupportSet, room: int, n_lines: int) -> SupportSet:
         gram[k, :slots] = vectors.gram[old]
     owner, used = np.full(lines, NOT_THERE, np.int32), np.full(lines, -1, np.int64)
     owner[: kept.size], used[: kept.size] = vectors.owner[kept], vectors.used[kept]
-    line = np.full(room, NOT_THERE, np.int32)
-    line[owner[: kept.size]] = np.arange(kept.size)
-
-    def longer(array: Any) -> Any:
-        out = np.zeros((*array.shape[:-1], room), array.dtype)
-        out[..., :slots] = array
-        return out
-
-    by_slot = ("place", "side", "row", "own", "coef", "low", "high", "scores", "active", "free")
-    position = longer(vectors.position)
-    position[slots:] = NOT_THERE
-    return vectors._replace(
-        **{name: longer(getattr(vectors, name)) for name in by_slot},
-        position=position, gram=gram, line=line, owner=owner, used=used,
-    )  # fmt: skip
+    without_lines = vectors._replace(gram=vectors.gram[:0])
+    made: SupportSet = moved_along(without_lines, "slot", np.arange(slots), slot=room)
+    made.line[:] = NOT_THERE
+    made.line[owner[: kept.size]] = np.arange(kept.size)
+    return made._replace(gram=gram, owner=owner, used=used)
 
 
 def active_slots(held: SupportSet) -> Any:
@@ -180,18 +140,6 @@ def with_places(held: SupportSet, new_place: Any) -> None:
     place = new_place[held.place[slots]]
     held.place[:] = 0
     held.place[slots] = place
-
-
-@inlined
-def spans_of_set(held: Any) -> Any:
-    """The set as a loop sees it; `held` must be its argument."""
-    return SetSpans(
-        span(held.place), span(held.side), span(held.row),
-        span(held.own), span(held.coef), span(held.low),
-        span(held.high), span(held.scores), span(held.active), span(held.position),
-        span(held.free), span(held.gram), span(held.line), span(held.owner), span(held.used),
-        span(held.counts), span(held.totals), held.place.size, held.owner.size,
-    )  # fmt: skip
 
 
 @inlined

@@ -145,6 +145,8 @@ def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
     n_codes = model.problem.n_codes(n_classes)
     need(len(model.planes.sums) > model.n_features, "planes have fewer features than their model")
     need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
+    is_tallied = hasattr(estimator, "entropy") and model.planes.room_left.size > 0
+    need((model.tally is not None) == is_tallied, "rows are not counted as the machine counts them")
     is_used = not estimator._is_soft()
     is_right = LEAST_ALPHA <= model.alpha <= 1 / LEAST_ALPHA
     need(not is_used or is_right, "an alpha is out of its range")
