@@ -124,15 +124,15 @@ def test_values_are_of_their_kind(field, value, words):
     ("field", "array", "words"),
     [
         ("sums", None, "the array a.b.sums is missing"),
-        ("sums", SUMS.astype(np.float64), "not of 2 dimensions and float32"),
-        ("sums", SUMS[0], "not of 2 dimensions"),
+        ("sums", SUMS.astype(np.float64), "a.b.sums is not of float32 in 2 dimensions"),
+        ("sums", SUMS[0], "not of float32 in 2 dimensions"),
         ("sums", np.full((2, 3), np.nan, np.float32), "NaN or infinity"),
         ("classes", np.array([1, 0], np.int32), "the array a.b.classes has length 2 instead of 3"),
         ("classes", np.array([1, 0, 2], np.int32), "a.b.classes is out of range"),
         ("classes", np.array([1, 0, -2], np.int32), "a.b.classes is out of range"),
         ("starts", np.arange(3), "the array a.b.starts has length 3 instead of 4"),
         ("starts", np.arange(1, 5), "starts do not start"),
-        ("weights", np.ones(3, np.int64), "not of 1 dimensions and float"),
+        ("weights", np.ones(3, np.int64), "not of float32 or float64 in 1 dimensions"),
     ],
 )
 def test_arrays_are_of_their_kind(field, array, words):

@@ -16,15 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.engine.inspection import largest_magnitude
 from polyplane.engine.planes.planes import Array
 from polyplane.model.file import CODES, ModelError
-from polyplane.model.format.checks import (
-    LARGEST_COUNT,
-    need,
-    need_array,
-    need_finite,
-    need_within,
-)
+from polyplane.model.format.checks import LARGEST_COUNT, need, need_within
 
 __all__ = [
     "Count", "Flag", "Generator", "GeneratorState", "Json", "Kind", "Labels", "Many", "Maybe",
@@ -226,16 +221,17 @@ class Numbers(Kind):
     def read(self, plain: Any, path: str, source: Reader, sizes: dict[str, int]) -> Any:
         array = source.array(path)
         known = self.dtype.split("|")
-        dtype = array.dtype.name if array.dtype.name in known else known[-1]
-        need_array(array, dtype, *[None] * len(self.axes))
+        is_right = array.dtype.name in known and array.ndim == len(self.axes)
+        wanted = f"{' or '.join(known)} in {len(self.axes)} dimensions"
+        need(is_right, f"the array {path} is not of {wanted}")
         for axis, length in zip(self.axes, array.shape, strict=True):
             name, _, more = axis.partition(" + ")
             size = length - int(more or 0)
             expected = int(name) if name.isdecimal() else sizes.setdefault(name, size)
             words = f"the array {path} has length {length} instead of {expected + int(more or 0)}"
             need(size == expected and size >= 0, words)
-        if array.dtype.kind == "f":
-            need_finite(array)
+        is_finite = array.dtype.kind != "f" or np.isfinite(largest_magnitude(array))
+        need(is_finite, f"the array {path} holds NaN or infinity")
         return array
 
 
