@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from polyplane.report.metrics import Tally, as_labels_of, standard_error
+from polyplane.report.metrics import Confusions, as_labels_of, standard_error
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def labels():
 
 def test_chunks_do_not_matter(labels):
     y, predicted = labels
-    tally = Tally.of(np.arange(4))
+    tally = Confusions.of(np.arange(4))
     for part in np.split(np.arange(200), [1, 50, 50, 180]):
         tally.add(y[part], predicted[part])
     assert np.array_equal(tally.counts, confusion_matrix(y, predicted))
@@ -26,7 +26,7 @@ def test_chunks_do_not_matter(labels):
 
 
 def test_labels_that_are_met_late_get_a_row_of_their_own():
-    tally = Tally.of(np.array(["a", "b"]))
+    tally = Confusions.of(np.array(["a", "b"]))
     tally.add(np.array(["a", "b"]), np.array(["a", "a"]))
     tally.add(np.array(["c", "a"]), np.array(["b", "a"]))
     assert tally.labels == ["a", "b", "c"]
@@ -38,7 +38,7 @@ def test_labels_that_are_met_late_get_a_row_of_their_own():
 
 
 def test_nothing_counted_is_no_error_at_all():
-    tally = Tally.of(np.arange(2))
+    tally = Confusions.of(np.arange(2))
     assert math.isnan(tally.error)
     assert math.isnan(tally.macro_f1)
     assert math.isnan(standard_error(0.5, 0))
@@ -47,7 +47,7 @@ def test_nothing_counted_is_no_error_at_all():
 
 def test_the_most_frequent_confusions_come_first(labels):
     y, predicted = labels
-    tally = Tally.of(np.arange(4))
+    tally = Confusions.of(np.arange(4))
     tally.add(y, predicted)
     found = tally.confusions(3)
     counts = [n for _, _, n in found]

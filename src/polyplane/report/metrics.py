@@ -8,7 +8,7 @@ import numpy as np
 
 from polyplane.engine.planes.planes import Array
 
-__all__ = ["ClassQuality", "Tally", "as_labels_of", "standard_error"]
+__all__ = ["ClassQuality", "Confusions", "as_labels_of", "standard_error"]
 
 
 def standard_error(error: float, n_rows: int) -> float:
@@ -46,7 +46,7 @@ class ClassQuality(NamedTuple):
 
 
 @dataclass
-class Tally:
+class Confusions:
     """True labels by predicted ones: the model's classes first, then others that rows have."""
 
     labels: list[Any]
@@ -54,9 +54,9 @@ class Tally:
     n_known: int  # of the labels are classes of the model
 
     @staticmethod
-    def of(classes: Array) -> "Tally":
+    def of(classes: Array) -> "Confusions":
         """Nothing counted yet."""
-        return Tally(
+        return Confusions(
             classes.tolist(), np.zeros((classes.size, classes.size), np.int64), classes.size
         )
 

@@ -9,7 +9,7 @@ from polyplane.cli.input.model_input import LoadedModel, load_model
 from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.screen import Screen
 from polyplane.data.chunks import DataError
-from polyplane.report.metrics import Tally, as_labels_of, standard_error
+from polyplane.report.metrics import Confusions, as_labels_of, standard_error
 
 __all__ = ["run", "tell_of_unknown_labels"]
 
@@ -29,7 +29,7 @@ def run(
     """Count errors, confusions and planes."""
     loaded = load_model(model, data, jobs)
     rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))
-    tally = Tally.of(loaded.classes)
+    tally = Confusions.of(loaded.classes)
     busy = _Planes(loaded)
     for chunk in chunks_of(rows, screen, "Evaluating"):
         if not chunk.y.size:
@@ -42,7 +42,7 @@ def run(
     screen.result(_plain(tally, busy, rows.bad.n_skipped))
 
 
-def tell_of_unknown_labels(screen: Screen, tally: Tally, source: str) -> None:
+def tell_of_unknown_labels(screen: Screen, tally: Confusions, source: str) -> None:
     """A model cannot be right on rows of classes that it has never met."""
     if not tally.unknown:
         return
@@ -93,7 +93,7 @@ class _Planes:
         return [(int(k), classes[k], int(self.counts[k])) for k in order if self.counts[k]]
 
 
-def _plain(tally: Tally, planes: _Planes, n_skipped: int) -> dict[str, Any]:
+def _plain(tally: Confusions, planes: _Planes, n_skipped: int) -> dict[str, Any]:
     return {
         "rows": tally.n_rows,
         "errors": tally.n_errors,
@@ -120,7 +120,7 @@ def _plain(tally: Tally, planes: _Planes, n_skipped: int) -> dict[str, Any]:
     }
 
 
-def _show(screen: Screen, tally: Tally, planes: _Planes) -> None:
+def _show(screen: Screen, tally: Confusions, planes: _Planes) -> None:
     spread = standard_error(tally.error, tally.n_rows)
     screen.say(
         f"{tally.n_rows:,} rows, {tally.n_errors:,} errors: {tally.error:.2%} ± {spread:.2%}"

@@ -34,7 +34,7 @@ from polyplane.estimator.files.saving import (
     write_model,
 )
 from polyplane.model.prediction import n_threads
-from polyplane.report.metrics import Tally, as_labels_of
+from polyplane.report.metrics import Confusions, as_labels_of
 
 __all__ = ["run"]
 
@@ -233,7 +233,7 @@ def _stop(job: Job) -> int:
     return INTERRUPTED
 
 
-def _tested(job: Job) -> Tally | None:
+def _tested(job: Job) -> Confusions | None:
     """Errors on rows for that."""
     if job.request.test is None:
         return None
@@ -241,7 +241,7 @@ def _tested(job: Job) -> Tally | None:
     loaded = LoadedModel(
         fitted, job.request.test, layout_of(fitted), n_threads(job.estimator.n_jobs)
     )
-    tally = Tally.of(loaded.classes)
+    tally = Confusions.of(loaded.classes)
     rows = open_rows(
         job.request.test, job.request.reading, layout=loaded.layout, base=fitted.call.get("base"),
         on_bad=job.request.on_bad,

@@ -4,14 +4,14 @@ from typing import Any
 
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.training_run import Watch
-from polyplane.report.metrics import Tally, standard_error
+from polyplane.report.metrics import Confusions, standard_error
 
 __all__ = ["summary_of", "tell_summary"]
 
 MOST_SHOWN = 12  # classes
 
 
-def summary_of(job: Any, watch: Watch, tally: Tally | None) -> dict[str, Any]:
+def summary_of(job: Any, watch: Watch, tally: Confusions | None) -> dict[str, Any]:
     """All of it."""
     model, seconds = job.estimator, job.seconds
     has_planes = hasattr(model, "planes_per_class_")

@@ -36,7 +36,7 @@ from polyplane.engine.support.support_set import N_COUNTS as N_SET_COUNTS
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.kernels.kernel_training import KernelCourse, KernelModel, SupportRows
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import Course, Model, Snapshot, Watch
+from polyplane.estimator.planes.training import Course, EarlyStopping, Model, Snapshot
 from polyplane.estimator.resuming import SeenRows
 from polyplane.estimator.streams import StreamCourse
 from polyplane.estimator.validation import TrainingData
@@ -212,7 +212,7 @@ COURSE = Table(
 )
 
 WATCH = Table(
-    Watch,
+    EarlyStopping,
     {
         "best": Number(may_be_endless=True),
         "since_best": Count(),
@@ -255,7 +255,7 @@ class PlaneState:
     rows_seen: SeenRows
     split_seed: int
     courses: list[Course]
-    watch: Watch
+    watch: EarlyStopping
     columns: Any
     buffer: FirstRows | None
     starts: bool

@@ -12,7 +12,14 @@ from polyplane.engine.order import shuffle
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.planes.training import Course, Training, Walk, Watch, for_each, visit
+from polyplane.estimator.planes.training import (
+    Course,
+    EarlyStopping,
+    Training,
+    Walk,
+    for_each,
+    visit,
+)
 from polyplane.estimator.progress import Report, without_errors
 from polyplane.estimator.validation import TrainingData
 
@@ -47,13 +54,13 @@ def make_passes(
             _note_error(machine, training, machine._error(training, *held_out))
     for model, state in zip(training.models, training.watch.snapshots, strict=False):
         model.return_to(state)
-    training.courses, training.watch = [], Watch()
+    training.courses, training.watch = [], EarlyStopping()
     training.forget_results()
 
 
 def set_out(machine: Any, training: Training, data: TrainingData, members: Array) -> None:
     """The beginning of all courses."""
-    machine.n_iter_, training.courses, training.watch = 0, [], Watch()
+    machine.n_iter_, training.courses, training.watch = 0, [], EarlyStopping()
     for model in training.models:
         n_rows = rows_of(members, model.targets(data)).size
         training.courses.append(Course(n_rows, machine._first_choice(data)))
@@ -74,7 +81,7 @@ def _note_error(machine: Any, training: Training, error: float) -> None:
     watch = training.watch
     if error < watch.best - machine.tol:
         snapshots = [model.snapshot() for model in training.models]
-        training.watch = Watch(error, 0, snapshots)
+        training.watch = EarlyStopping(error, 0, snapshots)
     else:
         watch.since_best += 1
 

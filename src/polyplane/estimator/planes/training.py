@@ -42,11 +42,11 @@ __all__ = [
     "HISTORY",
     "NO_CHOICE",
     "Course",
+    "EarlyStopping",
     "Model",
     "Snapshot",
     "Training",
     "Walk",
-    "Watch",
     "for_each",
     "next_multiple",
     "visit",
@@ -186,7 +186,7 @@ class Course:
 
 
 @dataclass
-class Watch:
+class EarlyStopping:
     """What early stopping has seen."""
 
     best: float = np.inf
@@ -204,7 +204,7 @@ class Training(ClassesMet):
     rows_seen: SeenRows = NO_ROWS  # by the latest fit
     split_seed: int = 0  # of the rows that early stopping holds out
     courses: list[Course] = field(default_factory=list)  # of the models, until a fit is finished
-    watch: Watch = field(default_factory=Watch)
+    watch: EarlyStopping = field(default_factory=EarlyStopping)
     columns: Any = None  # how columns are mapped, for machines that scale them
     calibration: float = 1.0  # factor of class scores that makes them log-odds
     buffer: Any = None  # the first rows of a stream, for machines that start from some
@@ -310,7 +310,7 @@ def _visit_some(model: Model, data: TrainingData, order: Array, chosen: Array, w
     return visited
 
 
-class Stopped(Exception):
+class WorkEnded(Exception):
     """Raised inside threads once another one, or the user, has ended the work."""
 
 
@@ -328,7 +328,7 @@ def for_each(work: Callable[[int, Report], None], n: int, n_threads: int, report
 
     def checked(n_rows: int, n_planes: int, error: float) -> None:
         if is_over.is_set():
-            raise Stopped
+            raise WorkEnded
         report(n_rows, n_planes, error)
 
     with ThreadPoolExecutor(min(n, n_threads)) as pool:
