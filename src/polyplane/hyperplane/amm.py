@@ -31,7 +31,7 @@ from polyplane.engine.planes.hinge import UNASSIGNED, HingeRule, reassign
 from polyplane.engine.planes.planes import Array, prune
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier
-from polyplane.estimator.planes.training import NO_CHOICE, Model
+from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AMMClassifier"]
@@ -64,10 +64,10 @@ class AMMClassifier(AdaptiveClassifier):
         ),
     )
 
-    def _rule(self, model: Model) -> HingeRule:
+    def _rule(self, model: PlaneModel) -> HingeRule:
         return HingeRule(model.alpha, bool(self.grow_rivals))
 
-    def _act(self, model: Model) -> None:
+    def _act(self, model: PlaneModel) -> None:
         prune(model.planes, self.prune_budget)
 
     @available_if(_learns_online)  # type: ignore[untyped-decorator]
@@ -83,7 +83,7 @@ class AMMClassifier(AdaptiveClassifier):
         return np.full(data.labels.size, UNASSIGNED, np.int32)  # the first pass is the scan
 
     def _end_pass(
-        self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
+        self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """Alg. 1: z is chosen anew after each pass; the end is reached when it stays."""
         if self.mode == "online":

@@ -43,7 +43,7 @@ from polyplane.estimator.parameters import (
     register,
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import NO_CHOICE, Model
+from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["CPMClassifier"]
@@ -90,7 +90,7 @@ class CPMClassifier(HyperplaneClassifier):
         meaning="More than two classes by one model of each pair, or of each against the rest.",
     )
 
-    def _rule(self, model: Model) -> None:
+    def _rule(self, model: PlaneModel) -> None:
         return None  # its steps follow one that is made anew for each call of the loop
 
     def _least_planes(self, n_codes: int) -> int:
@@ -99,7 +99,7 @@ class CPMClassifier(HyperplaneClassifier):
     def _empty_score(self) -> float:
         return 0.0  # the class inside the only polytope
 
-    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         length = NOISE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
         for label in SPEAKS_FOR[self.sides]:
             start = model.start_of(self.n_planes, label, length)
@@ -116,7 +116,7 @@ class CPMClassifier(HyperplaneClassifier):
             return NO_CHOICE
         return np.full(data.labels.size, NO_PLANE, np.int32)
 
-    def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
+    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
         n_steps: int = polytope_epoch(
             data.rows,
             model.targets(data),

@@ -19,7 +19,7 @@ from polyplane.engine.planes.hinge import HingeRule
 from polyplane.engine.planes.planes import Array, prune
 from polyplane.estimator.parameters import at_least, closed, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 
 __all__ = ["GAMMClassifier"]
 
@@ -44,7 +44,7 @@ class GAMMClassifier(AdaptiveClassifier):
         meaning="What one pruning may take away, c of Thm 3 of the AMM paper.",
     )
 
-    def _rule(self, model: Model) -> HingeRule:
+    def _rule(self, model: PlaneModel) -> HingeRule:
         return HingeRule(
             model.alpha,
             self.grow_rivals,
@@ -52,9 +52,9 @@ class GAMMClassifier(AdaptiveClassifier):
             clone_decay=float(self.clone_decay),
         )
 
-    def _coins(self, model: Model, n_rows: int) -> Array:
+    def _coins(self, model: PlaneModel, n_rows: int) -> Array:
         coins: Array = coins_at(model.seed, model.n_steps, n_rows)
         return coins
 
-    def _act(self, model: Model) -> None:
+    def _act(self, model: PlaneModel) -> None:
         prune(model.planes, self.prune_budget)

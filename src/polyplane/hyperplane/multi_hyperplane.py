@@ -24,7 +24,7 @@ from polyplane.engine.planes.planes import with_planes
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.search.prototypes import margin_of, prototypes_of
 from polyplane.estimator.validation import TrainingData
 
@@ -62,7 +62,7 @@ class MMClassifier(HyperplaneClassifier):
     def _starts_from_rows(self) -> bool:
         return self.init != "random"
 
-    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         if first == 0 and self.init != "random" and self.n_planes > 1:
             self._start_from_prototypes(model, data)
             return
@@ -72,7 +72,7 @@ class MMClassifier(HyperplaneClassifier):
             start = model.start_of(self.n_planes, label, model.start_length)
             model.planes = with_planes(model.planes, np.full(len(start), label), start)
 
-    def _start_from_prototypes(self, model: Model, data: TrainingData) -> None:
+    def _start_from_prototypes(self, model: PlaneModel, data: TrainingData) -> None:
         members = np.flatnonzero(model.visits(data))
         codes = np.arange(model.planes.room_left.size)
         made = prototypes_of(model, data, members, codes, self.n_planes, self.init)

@@ -14,7 +14,7 @@ Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-01
 
 from polyplane.estimator.parameters import register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 
 __all__ = ["PegasosClassifier"]
 
@@ -27,5 +27,5 @@ class PegasosClassifier(HyperplaneClassifier):
     multi-class SVM.
     """
 
-    def _alpha_of_planes(self, model: Model) -> float:
+    def _alpha_of_planes(self, model: PlaneModel) -> float:
         return model.alpha_of_opposite_planes

@@ -32,7 +32,7 @@ from polyplane.estimator.parameters import (
     register,
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.input_rows import check_products
 
@@ -75,7 +75,7 @@ class Poly2Classifier(HyperplaneClassifier):
         ),
     )
 
-    def _alpha_of_planes(self, model: Model) -> float:
+    def _alpha_of_planes(self, model: PlaneModel) -> float:
         return model.alpha_of_opposite_planes
 
     def _read_training(

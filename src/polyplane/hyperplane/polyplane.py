@@ -52,7 +52,7 @@ from polyplane.estimator.parameters import (
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import Model, Training
+from polyplane.estimator.planes.training import PlaneModel, PlaneTraining
 from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.search.candidates import Trials
 from polyplane.estimator.search.compression import needed_planes
@@ -190,16 +190,16 @@ class PolyplaneClassifier(HyperplaneClassifier):
     def _least_planes(self, n_codes: int) -> int:
         return int(self._setting("n_planes")) * n_codes
 
-    def _keeps_average(self, training: Training) -> bool:
+    def _keeps_average(self, training: PlaneTraining) -> bool:
         return bool(self.average) and training.buffer is not None
 
-    def _alpha_of(self, model: Model) -> float:
+    def _alpha_of(self, model: PlaneModel) -> float:
         return 0.0 if self.alpha == "auto" else float(self.alpha)
 
     def _starts_from_rows(self) -> bool:
         return True
 
-    def _begin(self, model: Model, n_steps: int) -> None:
+    def _begin(self, model: PlaneModel, n_steps: int) -> None:
         """Rates of the steps to come; of a stream, whose length nobody knows, without n_steps."""
         if model.rule is not None:  # let V be W, so that another rule can go on from here
             scale = planes_scale(model.rule, model.n_steps)
@@ -221,21 +221,21 @@ class PolyplaneClassifier(HyperplaneClassifier):
             floor=FLOOR,
         )
 
-    def _rule(self, model: Model) -> SoftmaxRule | None:
+    def _rule(self, model: PlaneModel) -> SoftmaxRule | None:
         rule: SoftmaxRule | None = model.rule  # made by `_begin`
         return rule
 
-    def _rule_like(self, model: Model) -> SoftmaxRule:
+    def _rule_like(self, model: PlaneModel) -> SoftmaxRule:
         return SoftmaxRule(0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
 
-    def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
+    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
         n_steps: int = softmax_epoch(
             data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps
         )
         return n_steps
 
     def _end_pass(
-        self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
+        self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """Drop planes that had next to nothing of any row in the pass: they will not come back."""
         lanes = live_lanes(model.planes)
@@ -247,10 +247,10 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     # ---- start -----------------------------------------------------------------------------
 
-    def _features_of(self, training: Training) -> int:
+    def _features_of(self, training: PlaneTraining) -> int:
         return int(training.columns.n_features)
 
-    def _training_view(self, training: Training, data: TrainingData) -> TrainingData:
+    def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         if training.columns is None:
             members = weighty(in_place(count_rows(data.rows)), data.weights)
             kind = self._setting("columns")
@@ -262,16 +262,16 @@ class PolyplaneClassifier(HyperplaneClassifier):
             _take_all_columns(training)
         return _written_out(training.columns, data)
 
-    def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
+    def _introduce(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
         model.columns = training.columns
         super()._introduce(model, training, data)
         if training.starts and count_planes(model.planes) == 0 and model.visits(data).any():
             self._start(model, training, data)
 
-    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         """Nothing yet: `_introduce` starts all classes of a model together."""
 
-    def _start(self, model: Model, training: Training, data: TrainingData) -> None:
+    def _start(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
         members = np.flatnonzero(model.visits(data))
         codes = np.unique(model.codes[data.labels[members]])
         n_planes = int(self._setting("n_planes"))
@@ -284,25 +284,25 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     # ---- end -------------------------------------------------------------------------------
 
-    def _finish(self, model: Model) -> FinishedPlanes:
+    def _finish(self, model: PlaneModel) -> FinishedPlanes:
         lanes = live_lanes(model.planes)
         sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
         scale = planes_scale(model.rule, model.n_steps) if model.rule is not None else 1
         sums = model.columns.folded(sums * scale, model.constant)
         return FinishedPlanes(sums, model.planes.owner[lanes], np.ones(lanes.size, np.float32))
 
-    def _prediction_rows(self, training: Training, rows: Any) -> Rows:
+    def _prediction_rows(self, training: PlaneTraining, rows: Any) -> Rows:
         seen: Rows = training.columns.for_prediction(rows._replace(constant=np.float32(1)))
         return seen
 
-    def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
+    def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
         training.centres = {}
         if self.compress:
             for model in training.models:
                 self._compress(model, data, members)
             training.forget_results()
 
-    def _compress(self, model: Model, data: TrainingData, members: Array) -> None:
+    def _compress(self, model: PlaneModel, data: TrainingData, members: Array) -> None:
         """Drop planes that decide nothing on some of the model's rows."""
         order = rows_of(members, model.targets(data))
         generator = np.random.default_rng([model.seed, order.size])
@@ -337,7 +337,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             found |= best
         return found
 
-    def _new_training(self, seed: int) -> Training:
+    def _new_training(self, seed: int) -> PlaneTraining:
         training = super()._new_training(seed)
         training.calibration = vars(self).get("_calibration", 1.0)
         return training
@@ -391,7 +391,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         self._training.buffer = buffer
         return view, members
 
-    def _started_anew(self, data: TrainingData, labels: Array) -> Training:
+    def _started_anew(self, data: TrainingData, labels: Array) -> PlaneTraining:
         """A training that has visited these rows, from which it starts."""
         training = self._new_training(self._training.seed)
         training.buffer = self._training.buffer
@@ -402,7 +402,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             self._follow(model, view, order, silence)
         return training
 
-    def _follow(self, model: Model, data: TrainingData, order: Array, report: Report) -> None:
+    def _follow(self, model: PlaneModel, data: TrainingData, order: Array, report: Report) -> None:
         """Visit rows; a class without planes starts at its first row."""
         done = 0
         while done < order.size:
@@ -417,7 +417,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             super()._follow(model, data, order[done : done + n_known], report)
             done += n_known
 
-    def _start_late(self, model: Model, data: TrainingData, row: int) -> None:
+    def _start_late(self, model: PlaneModel, data: TrainingData, row: int) -> None:
         """Planes around the row, for its class."""
         code = int(model.codes[data.labels[row]])
         made = prototypes_of(model, data, np.array([row]), np.array([code]), 1, "subset")
@@ -441,7 +441,7 @@ def _count_passes(n_rows: int) -> int:
     return int(np.clip(STEPS // max(n_rows, 1), LEAST_PASSES, MOST_PASSES))
 
 
-def _take_all_columns(training: Training) -> None:
+def _take_all_columns(training: PlaneTraining) -> None:
     """Give features to columns that the fit did not meet, whose planes are 0 there."""
     columns: ColumnMap = training.columns
     training.columns = columns.with_all_columns()

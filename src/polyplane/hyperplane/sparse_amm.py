@@ -29,7 +29,7 @@ from polyplane.engine.planes.hinge import SparseRule
 from polyplane.engine.planes.planes import drop_dormant
 from polyplane.estimator.parameters import closed, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 from polyplane.model.plane_record import FinishedPlanes
 
 __all__ = ["SAMMClassifier"]
@@ -50,14 +50,14 @@ class SAMMClassifier(AdaptiveClassifier):
         meaning="Penalty on the absolute value of each component of a plane.",
     )
 
-    def _rule(self, model: Model) -> SparseRule:
+    def _rule(self, model: PlaneModel) -> SparseRule:
         return SparseRule(model.alpha, self.grow_rivals, float(self.mu), float(self.l1))
 
-    def _act(self, model: Model) -> None:
+    def _act(self, model: PlaneModel) -> None:
         if model.rule.mu > 0:
             drop_dormant(model.planes, model.rule.mu * model.n_steps)
 
-    def _finish(self, model: Model) -> FinishedPlanes:
+    def _finish(self, model: PlaneModel) -> FinishedPlanes:
         """Group soft-thresholding of what the sums have reached; dormant planes are left out."""
         sums, owner, scales = super()._finish(model)
         if model.rule.mu > 0:

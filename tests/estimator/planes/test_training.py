@@ -29,7 +29,8 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.estimator import progress
 from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
-from polyplane.estimator.planes.training import NO_CHOICE, Model, Walk, for_each, visit
+from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, Walk, visit
+from polyplane.estimator.side_by_side import for_each
 from polyplane.model.decomposition import Problem
 from tests.exact import only_model
 
@@ -50,7 +51,7 @@ def new_model(n_planes=0):
     if n_planes:
         starts = np.arange(3 * n_planes, dtype=np.float32).reshape(n_planes, 3)
         planes = with_planes(planes, np.zeros(n_planes), starts)
-    return Model(Problem(), 0, planes, alpha=1.0, constant=0.0, seed=0, n_features=2)
+    return PlaneModel(Problem(), 0, planes, alpha=1.0, constant=0.0, seed=0, n_features=2)
 
 
 def silent(n_rows, n_planes, error):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from polyplane.engine.planes.planes import zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.search import prototypes
 from polyplane.estimator.search.prototypes import (
     Prototypes,
@@ -27,7 +27,7 @@ NOT_WEIGHTED = np.empty(0, np.float32)
 
 def model_of(n_features, codes, seed=0, constant=1.0):
     codes, planes = np.array(codes, np.int32), zero_planes(n_features, False)
-    return Model(Problem(), 0, planes, 0.0, constant, seed, n_features, codes)
+    return PlaneModel(Problem(), 0, planes, 0.0, constant, seed, n_features, codes)
 
 
 def data_of(X, y, constant=1.0):

@@ -12,7 +12,7 @@ import numpy as np
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
 from polyplane.estimator.files.training_tables import TABLES, KernelState, PlaneState
 from polyplane.estimator.kernels.kernel_training import KernelTraining
-from polyplane.estimator.planes.training import Training
+from polyplane.estimator.planes.training import PlaneTraining
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
 from polyplane.model.format.schema import Reader, Writer
@@ -88,9 +88,9 @@ def read_training(
     return None
 
 
-def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> Training:
+def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> PlaneTraining:
     record: Any = model.record
-    training = Training(
+    training = PlaneTraining(
         kind=record.decomposition.kind,
         labels=model.labels[record.decomposition.ranks],
         n_columns=model.n_columns,
@@ -152,7 +152,7 @@ def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
     need(not is_used or is_right, "an alpha is out of its range")
 
 
-def _give_histories(training: Training, model: FittedModel) -> None:
+def _give_histories(training: PlaneTraining, model: FittedModel) -> None:
     """To each model the points that the prediction part tells of it."""
     numbers = model.history["model"].tolist()
     for number, point in zip(numbers, model.history.tolist(), strict=True):
@@ -162,13 +162,13 @@ def _give_histories(training: Training, model: FittedModel) -> None:
         notes.append(point[1:])
 
 
-def _check_first_rows(training: Training) -> None:
+def _check_first_rows(training: PlaneTraining) -> None:
     for part in () if training.buffer is None else training.buffer.parts:
         need_within(part.labels, 0, training.labels.size, "a label is")
         need_within(part.rows.columns, 0, training.n_columns, "a column is")
 
 
-def _check_courses(training: Training) -> None:
+def _check_courses(training: PlaneTraining) -> None:
     n_models, snapshots = len(training.models), training.watch.snapshots
     need(len(training.courses) in (0, n_models), "courses are missing")
     need(len(snapshots) in (0, n_models), "snapshots are missing")

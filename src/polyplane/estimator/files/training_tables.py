@@ -36,7 +36,7 @@ from polyplane.engine.support.support_set import N_COUNTS as N_SET_COUNTS
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.kernels.kernel_training import KernelCourse, KernelModel, SupportRows
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import Course, EarlyStopping, Model, Snapshot
+from polyplane.estimator.planes.training import Course, EarlyStopping, PlaneModel, Snapshot
 from polyplane.estimator.resuming import SeenRows
 from polyplane.estimator.streams import StreamCourse
 from polyplane.estimator.validation import TrainingData
@@ -166,8 +166,8 @@ SNAPSHOT = Table(
 )
 
 
-def _model(generator: Any, **fields: Any) -> Model:
-    made = Model(n_features=0, **fields)
+def _model(generator: Any, **fields: Any) -> PlaneModel:
+    made = PlaneModel(n_features=0, **fields)
     made.generator = generator
     return made
 
@@ -251,7 +251,7 @@ class PlaneState:
 
     seed: int
     constant: float
-    models: list[Model]
+    models: list[PlaneModel]
     rows_seen: SeenRows
     split_seed: int
     courses: list[Course]

@@ -30,9 +30,9 @@ from polyplane.engine.support.support_set import (
 )
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.estimator.known_classes import ClassesMet
-from polyplane.estimator.planes.training import for_each
 from polyplane.estimator.progress import Report
 from polyplane.estimator.resuming import SeenRows, interrupts_wait
+from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Problem
 from polyplane.model.kernel_record import Expansion, KernelRecord

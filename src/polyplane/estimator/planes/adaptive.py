@@ -11,7 +11,7 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import Model, next_multiple
+from polyplane.estimator.planes.training import PlaneModel, next_multiple
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AdaptiveClassifier"]
@@ -37,7 +37,7 @@ class AdaptiveClassifier(HyperplaneClassifier):
         meaning="Let an update create a plane for a rival class, too, as the AMM paper has it.",
     )
 
-    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         """None: a class starts with its zero plane, which is no plane yet."""
 
     def _room_per_class(self) -> int:

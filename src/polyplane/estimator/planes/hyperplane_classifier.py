@@ -38,16 +38,10 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.planes.passes import make_passes, set_out, walk_of
-from polyplane.estimator.planes.training import (
-    HISTORY,
-    NO_CHOICE,
-    Model,
-    Training,
-    for_each,
-    visit,
-)
+from polyplane.estimator.planes.training import HISTORY, NO_CHOICE, PlaneModel, PlaneTraining, visit
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.thread_safety import reads, reads_alone, writes
 from polyplane.estimator.validation import (
@@ -74,7 +68,7 @@ BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of
 class FittedPlanes:
     """What the first fit leaves of a hyperplane machine."""
 
-    _training: Training
+    _training: PlaneTraining
     _found: dict[str, Any]  # what was 'auto'
 
 
@@ -160,15 +154,15 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
 
     # ---- what a machine adds -------------------------------------------------------------
 
-    def _rule(self, model: Model) -> Any:
+    def _rule(self, model: PlaneModel) -> Any:
         """What the steps of a model follow: a named tuple that its loop reads."""
         return HingeRule(self._alpha_of_planes(model), False)
 
-    def _coins(self, model: Model, n_rows: int) -> Array:
+    def _coins(self, model: PlaneModel, n_rows: int) -> Array:
         """A uniform number for each step, for machines that toss coins."""
         return NO_COINS
 
-    def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
+    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
         """Run the machine's loop over `order`; return the new count of steps.
 
         Unless the machine has one of its own, it is that of the multi-hyperplane hinge loss.
@@ -189,7 +183,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         """The next count of steps at which `_act` wants to be called."""
         return sys.maxsize
 
-    def _act(self, model: Model) -> None:
+    def _act(self, model: PlaneModel) -> None:
         """What happens between steps, such as pruning."""
 
     def _room_per_class(self) -> int:
@@ -200,21 +194,21 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         """How many planes a model of so many classes has at least."""
         return n_codes
 
-    def _alpha_of(self, model: Model) -> float:
+    def _alpha_of(self, model: PlaneModel) -> float:
         """The regularisation of a model."""
         return float(self._setting("alpha"))
 
-    def _rule_like(self, model: Model) -> Any:
+    def _rule_like(self, model: PlaneModel) -> Any:
         """A rule as the model's would be, or None where steps follow none that is kept."""
         return self._rule(model)
 
     def _check_state(self) -> None:
         """Refuse a fitted machine whose own attributes are none of its kind."""
 
-    def _begin(self, model: Model, n_steps: int) -> None:
+    def _begin(self, model: PlaneModel, n_steps: int) -> None:
         """Told before the first pass of a fit how many steps it will be."""
 
-    def _start_classes(self, model: Model, data: TrainingData, first: int) -> None:
+    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         """Give classes `first` and later their first planes: one that is zero."""
         labels = np.arange(first, model.planes.room_left.size)
         model.planes = with_planes(model.planes, labels, np.zeros((labels.size, 1)))
@@ -228,16 +222,16 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         return NO_CHOICE
 
     def _end_pass(
-        self, model: Model, data: TrainingData, n_passes: int, order: Array, chosen: Array
+        self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """What is done after each pass over `order`; return whether more would change nothing."""
         return False
 
-    def _alpha_of_planes(self, model: Model) -> float:
+    def _alpha_of_planes(self, model: PlaneModel) -> float:
         """The alpha for which W = Theta / (alpha t)."""
         return model.alpha
 
-    def _finish(self, model: Model) -> FinishedPlanes:
+    def _finish(self, model: PlaneModel) -> FinishedPlanes:
         """The planes that a model has reached."""
         return model.finished(self._alpha_of_planes(model))
 
@@ -257,15 +251,15 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         """Rows as the planes see them."""
         return rows
 
-    def _training_view(self, training: Training, data: TrainingData) -> TrainingData:
+    def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         """The data as steps see them, where that is not how finished planes do."""
         return data
 
-    def _prediction_rows(self, training: Training, rows: Rows) -> Rows:
+    def _prediction_rows(self, training: PlaneTraining, rows: Rows) -> Rows:
         """Rows as finished planes see them."""
         return rows
 
-    def _keeps_average(self, training: Training) -> bool:
+    def _keeps_average(self, training: PlaneTraining) -> bool:
         """Whether the mean of the planes over all steps is kept."""
         return bool(self.average)
 
@@ -277,7 +271,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         """Features of the planes, without the constant, for so many columns of X."""
         return n_columns
 
-    def _features_of(self, training: Training) -> int:
+    def _features_of(self, training: PlaneTraining) -> int:
         """Features of the planes of a training."""
         return self._count_features(training.n_columns)
 
@@ -362,7 +356,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             for model, course in zip(training.models, training.courses, strict=False)
         )
 
-    def _complete(self, training: Training, data: TrainingData, members: Array) -> None:
+    def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
         """What a fit does with its models in the end."""
 
     @writes
@@ -402,7 +396,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         self._meet(self._training, labels, data)
         return data, members
 
-    def _follow(self, model: Model, data: TrainingData, order: Array, report: Report) -> None:
+    def _follow(self, model: PlaneModel, data: TrainingData, order: Array, report: Report) -> None:
         """Visit the rows of a chunk."""
         visit(model, data, order, NO_CHOICE, walk_of(self), report)
 
@@ -451,8 +445,8 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             )
         return TrainingData(self._mapped_rows(rows), codes, np.empty(0, np.float32))
 
-    def _new_training(self, seed: int) -> Training:
-        return Training(
+    def _new_training(self, seed: int) -> PlaneTraining:
+        return PlaneTraining(
             kind=self._setting("multi_class"),
             seed=seed,
             constant=float(self.fit_intercept),
@@ -460,7 +454,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             n_columns=self.n_features_in_,
         )
 
-    def _meet(self, training: Training, labels: Array, data: TrainingData) -> None:
+    def _meet(self, training: PlaneTraining, labels: Array, data: TrainingData) -> None:
         """Classes and columns that training has not met yet."""
         training.forget_results()
         training.labels = labels
@@ -475,7 +469,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             self._introduce(model, training, data)
         self.classes_ = training.classes
 
-    def _check_memory(self, training: Training, n_known: int) -> None:
+    def _check_memory(self, training: PlaneTraining, n_known: int) -> None:
         """Planes of models to come, in training and as they will be finished."""
         n_models = training.decomposition(self.combine).n_problems() * self.n_estimators
         n_codes = max(2, training.labels.size) if training.kind == "joint" else 2
@@ -486,13 +480,13 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         what = f"{n_planes} planes with {n_features:,} numbers each"
         check_memory(type(self).__name__, training.kind, n_models - n_known, n_bytes, what)
 
-    def _new_model(self, training: Training, problem: Problem, estimator: int) -> Model:
+    def _new_model(self, training: PlaneTraining, problem: Problem, estimator: int) -> PlaneModel:
         """All models of one estimator have the same seed: alone they would have it, too."""
         seed = training.seed
         if estimator > 0:
             seed = int(np.random.default_rng([training.seed, estimator]).integers(2**31))
         n_features = self._features_of(training)
-        return Model(
+        return PlaneModel(
             problem=problem,
             estimator=estimator,
             planes=zero_planes(n_features, self._keeps_average(training)),
@@ -502,7 +496,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             n_features=n_features,
         )
 
-    def _introduce(self, model: Model, training: Training, data: TrainingData) -> None:
+    def _introduce(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
         """What is new in the data to a model; it starts when it has a row to visit.
 
         A model always knows at least two classes: until the second one is named, it stands for
@@ -579,7 +573,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         check_is_fitted(self)
         return self._record_of(self._training)
 
-    def _record_of(self, training: Training) -> PlaneRecord:
+    def _record_of(self, training: PlaneTraining) -> PlaneRecord:
         return training.record(self._finish, self.combine, self._empty_score(), self._is_soft())
 
     def _read(self, X: Any) -> tuple[Rows, Array, int]:
@@ -673,7 +667,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         notes = [(k, *note) for k, model in models for note in model.history]
         return np.array(notes, HISTORY)
 
-    def _error(self, training: Training, data: TrainingData, order: Array) -> float:
+    def _error(self, training: PlaneTraining, data: TrainingData, order: Array) -> float:
         """Share of wrong rows."""
         rows = self._prediction_rows(training, data.rows)
         found = self._record_of(training).classes_of(rows, order, effective_n_jobs(self.n_jobs))

@@ -12,15 +12,9 @@ from polyplane.engine.order import shuffle
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.planes.training import (
-    Course,
-    EarlyStopping,
-    Training,
-    Walk,
-    for_each,
-    visit,
-)
+from polyplane.estimator.planes.training import Course, EarlyStopping, PlaneTraining, Walk, visit
 from polyplane.estimator.progress import Report, without_errors
+from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["make_passes", "set_out", "walk_of"]
@@ -32,7 +26,7 @@ def walk_of(machine: Any) -> Walk:
 
 
 def make_passes(
-    machine: Any, training: Training, data: TrainingData, members: Array, held_out: Any,
+    machine: Any, training: PlaneTraining, data: TrainingData, members: Array, held_out: Any,
     report: Report,
 ) -> None:  # fmt: skip
     """Passes of a machine over the rows `members`, stopped early where asked for."""
@@ -58,7 +52,7 @@ def make_passes(
     training.forget_results()
 
 
-def set_out(machine: Any, training: Training, data: TrainingData, members: Array) -> None:
+def set_out(machine: Any, training: PlaneTraining, data: TrainingData, members: Array) -> None:
     """The beginning of all courses."""
     machine.n_iter_, training.courses, training.watch = 0, [], EarlyStopping()
     for model in training.models:
@@ -67,7 +61,7 @@ def set_out(machine: Any, training: Training, data: TrainingData, members: Array
         machine._begin(model, machine._count_passes(n_rows) * n_rows)
 
 
-def _is_over(machine: Any, training: Training, n_most: int) -> bool:
+def _is_over(machine: Any, training: PlaneTraining, n_most: int) -> bool:
     """Whether the last pass has been made."""
     return (
         machine.n_iter_ >= n_most
@@ -76,7 +70,7 @@ def _is_over(machine: Any, training: Training, n_most: int) -> bool:
     )
 
 
-def _note_error(machine: Any, training: Training, error: float) -> None:
+def _note_error(machine: Any, training: PlaneTraining, error: float) -> None:
     """What early stopping does after a pass."""
     watch = training.watch
     if error < watch.best - machine.tol:
@@ -92,7 +86,12 @@ def _own_view(data: TrainingData) -> TrainingData:
 
 
 def _one_pass(
-    machine: Any, training: Training, k: int, data: TrainingData, members: Array, report: Report
+    machine: Any,
+    training: PlaneTraining,
+    k: int,
+    data: TrainingData,
+    members: Array,
+    report: Report,
 ) -> None:
     """One more pass of model k, or what is left of it."""
     model, course = training.models[k], training.courses[k]

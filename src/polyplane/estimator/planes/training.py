@@ -7,9 +7,7 @@ All training, whether `fit`, `partial_fit` or a search, is `visit`: rows in some
 where something is due by the count of steps. Where the caller cuts his data changes nothing.
 """
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -43,11 +41,10 @@ __all__ = [
     "NO_CHOICE",
     "Course",
     "EarlyStopping",
-    "Model",
+    "PlaneModel",
+    "PlaneTraining",
     "Snapshot",
-    "Training",
     "Walk",
-    "for_each",
     "next_multiple",
     "visit",
 ]
@@ -68,7 +65,7 @@ class Snapshot(NamedTuple):
 
 
 @dataclass
-class Model:
+class PlaneModel:
     """One model in training."""
 
     problem: Problem
@@ -195,12 +192,12 @@ class EarlyStopping:
 
 
 @dataclass
-class Training(ClassesMet):
+class PlaneTraining(ClassesMet):
     """What `fit` and `partial_fit` leave behind and take up again."""
 
     constant: float
     n_columns: int
-    models: list[Model] = field(default_factory=list)
+    models: list[PlaneModel] = field(default_factory=list)
     rows_seen: SeenRows = NO_ROWS  # by the latest fit
     split_seed: int = 0  # of the rows that early stopping holds out
     courses: list[Course] = field(default_factory=list)  # of the models, until a fit is finished
@@ -223,7 +220,7 @@ class Training(ClassesMet):
 
     def record(
         self,
-        finish: Callable[[Model], FinishedPlanes],
+        finish: Callable[[PlaneModel], FinishedPlanes],
         combine: str,
         empty_score: float,
         is_soft: bool,
@@ -255,9 +252,9 @@ def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:
 class Walk(NamedTuple):
     """What a machine does along the way."""
 
-    steps: Callable[[Model, TrainingData, Array, Array], int]  # its loop; returns new n_steps
+    steps: Callable[[PlaneModel, TrainingData, Array, Array], int]  # its loop; returns new n_steps
     due: Callable[[int], int]  # next count of steps at which `act` wants to be called
-    act: Callable[[Model], None]
+    act: Callable[[PlaneModel], None]
 
 
 def _next_record(step: int) -> int:
@@ -271,7 +268,7 @@ def next_multiple(step: int, interval: int) -> int:
     return (step // interval + 1) * interval
 
 
-def _make_room(model: Model, chosen: Array) -> None:
+def _make_room(model: PlaneModel, chosen: Array) -> None:
     """More lanes; rows that have chosen a plane follow it to its new place."""
     lanes = live_lanes(model.planes)
     place = np.full(model.planes.owner.size, NO_PLANE, np.int32)
@@ -281,7 +278,7 @@ def _make_room(model: Model, chosen: Array) -> None:
 
 
 def visit(
-    model: Model, data: TrainingData, order: Array, chosen: Array, walk: Walk, report: Report
+    model: PlaneModel, data: TrainingData, order: Array, chosen: Array, walk: Walk, report: Report
 ) -> None:
     """Visit the rows in `order`, once each."""
     done = 0
@@ -294,7 +291,9 @@ def visit(
         report(visited, count_planes(model.planes), n_mistakes / max(visited, 1))
 
 
-def _visit_some(model: Model, data: TrainingData, order: Array, chosen: Array, walk: Walk) -> int:
+def _visit_some(
+    model: PlaneModel, data: TrainingData, order: Array, chosen: Array, walk: Walk
+) -> int:
     """Visit the first rows in `order`, up to where something is due; return how many."""
     before = model.n_steps
     next_act, next_note = walk.due(before), _next_record(before)
@@ -308,37 +307,3 @@ def _visit_some(model: Model, data: TrainingData, order: Array, chosen: Array, w
     if model.n_steps == next_note:
         model.note()
     return visited
-
-
-class WorkEnded(Exception):
-    """Raised inside threads once another one, or the user, has ended the work."""
-
-
-def for_each(work: Callable[[int, Report], None], n: int, n_threads: int, report: Report) -> None:
-    """Call `work(k, report)` for k = 0 ... n - 1 in threads.
-
-    Ctrl-C is raised in the caller only; the threads then end at their next report, so that every
-    model is left between two steps.
-    """
-    if min(n, n_threads) <= 1:
-        for k in range(n):
-            work(k, report)
-        return
-    is_over = threading.Event()
-
-    def checked(n_rows: int, n_planes: int, error: float) -> None:
-        if is_over.is_set():
-            raise WorkEnded
-        report(n_rows, n_planes, error)
-
-    with ThreadPoolExecutor(min(n, n_threads)) as pool:
-        tasks = [pool.submit(work, k, checked) for k in range(n)]
-        try:
-            done, _ = wait(tasks, return_when=FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-        except BaseException:
-            is_over.set()
-            for task in tasks:
-                task.cancel()
-            raise

@@ -14,7 +14,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
 from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.planes.passes import make_passes
-from polyplane.estimator.planes.training import Training
+from polyplane.estimator.planes.training import PlaneTraining
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import KEPT, Judgement, best_candidate, calibrated
 from polyplane.estimator.validation import TrainingData
@@ -62,8 +62,10 @@ class Trials:
         self.centres: dict[Any, dict[Any, Array]] = {}
         self.first_guess = self._first_guess()
 
-    def _training(self, columns: ColumnMap) -> Training:
-        return Training("joint", self.seed, self.labels, 1.0, columns.n_columns, columns=columns)
+    def _training(self, columns: ColumnMap) -> PlaneTraining:
+        return PlaneTraining(
+            "joint", self.seed, self.labels, 1.0, columns.n_columns, columns=columns
+        )
 
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""

@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.planes.training import for_each
 from polyplane.estimator.progress import Report
+from polyplane.estimator.side_by_side import for_each
 
 __all__ = ["KEPT", "Judgement", "best_candidate", "calibrated"]
 

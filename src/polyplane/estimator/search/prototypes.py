@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["Prototypes", "first_of_each", "margin_of", "prototypes_of"]
@@ -32,7 +32,7 @@ class Prototypes(NamedTuple):
 
 
 def prototypes_of(
-    model: Model,
+    model: PlaneModel,
     data: TrainingData,
     members: Array,
     codes: Array,
@@ -107,7 +107,9 @@ def first_of_each(prototypes: Prototypes, n_planes: int) -> Prototypes:
     return Prototypes(prototypes.planes[place < n_planes], prototypes.owner[place < n_planes])
 
 
-def margin_of(model: Model, data: TrainingData, members: Array, prototypes: Prototypes) -> float:
+def margin_of(
+    model: PlaneModel, data: TrainingData, members: Array, prototypes: Prototypes
+) -> float:
     """Median distance, over some rows, between the best own and the best other plane's score.
 
     The more prototypes there are, the smaller it is: to compare, take `first_of_each` before.
