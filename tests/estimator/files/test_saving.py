@@ -214,6 +214,7 @@ STRANGE = [-2, -1, 0, 1, 2, 3, 15, 16, 17, 63, 64, 300, 2**15, 2**31 - 1, -(2**3
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that are too large
+@pytest.mark.filterwarnings("ignore:.*cannot learn on:UserWarning")
 @pytest.mark.parametrize("seed", range(8))
 def test_no_file_makes_a_model_that_reaches_beyond_itself(sound, tmp_path, seed):
     """Whatever is changed: it is refused in a sentence, or it is a model that does no harm."""
