@@ -300,6 +300,7 @@ MODEL = [*PLANES, "models", 0]
         ("AMMClassifier", ["training", "version"], "1", "does not say its version"),
         ("AMMClassifier", PLANES, None, "training.planes is None"),
         ("LaSVMClassifier", [*KERNEL, "models", 0, "rule", "n_reprocess"], 0.5, "rule is of anoth"),
+        ("LaSVMClassifier", [*KERNEL, "offset"], 1e300, "offset is 1e\\+300, out of its range"),
         ("LaSVMClassifier", [*KERNEL, "seen"], -1, "seen is -1, which is not a whole number"),
         ("PolyplaneClassifier", ["prediction", "found"], {}, "has not been found"),
         ("PolyplaneClassifier", [*PLANES, "columns"], None, "columns are of another machine"),
