@@ -87,6 +87,16 @@ def test_a_scaler_comes_back_and_can_be_fitted_further(scaler):
     np.testing.assert_array_equal(again.transform(NEW), scaler.transform(NEW))
 
 
+def test_a_scaler_of_columns_with_gaps_is_kept_again_and_again():
+    rows = ROWS.copy()
+    rows[0, 0] = np.nan
+    scaler = StandardScaler().fit(rows)
+    assert np.ndim(scaler.n_samples_seen_) == 1
+    once = sklearn_scaler_of(kept(scaler_of(scaler)))
+    twice = sklearn_scaler_of(kept(scaler_of(once)))
+    np.testing.assert_array_equal(twice.transform(NEW), scaler.transform(NEW))
+
+
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [

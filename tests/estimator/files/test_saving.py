@@ -214,6 +214,7 @@ STRANGE = [-2, -1, 0, 1, 2, 3, 15, 16, 17, 63, 64, 300, 2**15, 2**31 - 1, -(2**3
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that are too large
+@pytest.mark.filterwarnings("ignore:.*cannot learn on:UserWarning")
 @pytest.mark.parametrize("seed", range(8))
 def test_no_file_makes_a_model_that_reaches_beyond_itself(sound, tmp_path, seed):
     """Whatever is changed: it is refused in a sentence, or it is a model that does no harm."""
@@ -299,6 +300,7 @@ MODEL = [*PLANES, "models", 0]
         ("AMMClassifier", ["training", "version"], "1", "does not say its version"),
         ("AMMClassifier", PLANES, None, "training.planes is None"),
         ("LaSVMClassifier", [*KERNEL, "models", 0, "rule", "n_reprocess"], 0.5, "rule is of anoth"),
+        ("LaSVMClassifier", [*KERNEL, "offset"], 1e300, "offset is 1e\\+300, out of its range"),
         ("LaSVMClassifier", [*KERNEL, "seen"], -1, "seen is -1, which is not a whole number"),
         ("PolyplaneClassifier", ["prediction", "found"], {}, "has not been found"),
         ("PolyplaneClassifier", [*PLANES, "columns"], None, "columns are of another machine"),

@@ -167,7 +167,8 @@ def scaler_of(scaler: Any) -> Scaler:
     """What a fitted scaler of scikit-learn does."""
     kinds = {machine: kind for kind, machine in SKLEARN_SCALERS.items()}
     kind = kinds[type(scaler)]
-    names, n_rows = getattr(scaler, "feature_names_in_", None), scaler.n_samples_seen_
+    names = getattr(scaler, "feature_names_in_", None)
+    n_rows = getattr(scaler, "n_samples_seen_", None)  # of columns with gaps, one for each
     low, high = getattr(scaler, "feature_range", (-1.0, 1.0))
     shift = _of(scaler, "min_")
     if kind == "standard" and scaler.with_mean:
@@ -182,7 +183,7 @@ def scaler_of(scaler: Any) -> Scaler:
         clips=bool(getattr(scaler, "clip", False)),
         low=float(low),
         high=float(high),
-        n_rows=int(n_rows) if np.ndim(n_rows) == 0 else None,
+        n_rows=None if n_rows is None or np.ndim(n_rows) else int(n_rows),
         mean=_of(scaler, "mean_"),
         variance=_of(scaler, "var_"),
         least=_of(scaler, "data_min_"),

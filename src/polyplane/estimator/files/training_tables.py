@@ -396,7 +396,7 @@ KERNEL_TRAINING = Table(
     {
         "seed": Count(),
         "cache_bytes": Count(),
-        "offset": Number(),
+        "offset": Number(0, 1),
         "models": Many(Nested(KERNEL_MODEL)),
         "support": Nested(SUPPORT_ROWS),
         "seen": Count(),
