@@ -22,6 +22,7 @@ _HOMES = {
     "KernelPerceptronClassifier": "polyplane.kernel.kernel_perceptron",
     "LaSVMClassifier": "polyplane.kernel.lasvm",
     "MMClassifier": "polyplane.hyperplane.multi_hyperplane",
+    "PassiveAggressiveClassifier": "polyplane.hyperplane.passive_aggressive",
     "PegasosClassifier": "polyplane.hyperplane.pegasos",
     "PolyplaneClassifier": "polyplane.hyperplane.polyplane",
     "Poly2Classifier": "polyplane.hyperplane.poly2",

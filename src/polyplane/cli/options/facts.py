@@ -80,7 +80,7 @@ def _parameter(field: Any) -> dict[str, Any]:
     """A parameter; which kinds of value it takes is found by offering it some."""
     allowed = field.metadata["allowed"]
     takes = [kind for kind, values in TRIED.items() if any(map(allowed.allows, values))]
-    words = [word for word in re.findall(r"'(\w+)'", allowed.words) if allowed.allows(word)]
+    words = [word for word in re.findall(r"'([\w-]+)'", allowed.words) if allowed.allows(word)]
     return {
         "name": field.name,
         "is_flag": allowed.allows(True) and allowed.allows(False),
