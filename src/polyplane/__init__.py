@@ -27,6 +27,7 @@ _HOMES = {
     "PolyplaneClassifier": "polyplane.hyperplane.polyplane",
     "Poly2Classifier": "polyplane.hyperplane.poly2",
     "ModelError": "polyplane.model.file",
+    "NystromClassifier": "polyplane.kernel.nystrom",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
     "import_model": "polyplane.estimator.files.importing",
     "load": "polyplane.estimator.files.saving",
