@@ -11,6 +11,8 @@ from tests.data import fuzz
 from tests.data.csv import random_csv
 from tests.data.libsvm import random_libsvm
 
+pytestmark = pytest.mark.loops
+
 BATCHES = 10
 READERS = {  # files, and files without the JIT
     "libsvm": (random_libsvm, 50_000, 600),

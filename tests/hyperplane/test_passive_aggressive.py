@@ -19,6 +19,8 @@ from tests.exact import (
 )
 from tests.reference.passive_aggressive import multi_class, passive_aggressive
 
+pytestmark = pytest.mark.loops
+
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 VARIANTS = st.sampled_from(["PA-I", "PA-II"])
 EXACT_C = {"PA-I": [2.0**-k for k in (0, 4, 6)], "PA-II": [2.0**-4]}  # 8 + 1 / (2 C) = 16

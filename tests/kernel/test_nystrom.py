@@ -28,6 +28,8 @@ from tests.kernel.conftest import (
 )
 from tests.reference.nystrom import nystrom
 
+pytestmark = pytest.mark.loops
+
 MACHINES = {"pegasos": {"alpha": 0.02}, "PA-I": {"C": 0.2}, "PA-II": {"C": 0.5}}
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 with_every_machine = pytest.mark.parametrize("machine", MACHINES)

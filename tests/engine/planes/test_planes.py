@@ -36,6 +36,8 @@ from polyplane.engine.planes.planes import (
     zero_planes,
 )
 
+pytestmark = pytest.mark.loops
+
 
 @jit
 def fill(planes, label):
