@@ -60,9 +60,14 @@ def facts() -> dict[str, Any]:
     }
 
 
+def _has_planes(made: type) -> bool:
+    """Whether it is a hyperplane machine; else it has support vectors."""
+    return hasattr(made, "plane_scores")
+
+
 def _place(made: type) -> tuple[bool, bool, str]:
     """Ours first, then those with planes, then those with kernels."""
-    return ".kernel." in made.__module__, made.__name__ != "PolyplaneClassifier", made.__name__
+    return not _has_planes(made), made.__name__ != "PolyplaneClassifier", made.__name__
 
 
 def _algorithm(made: Any) -> dict[str, Any]:
@@ -72,6 +77,7 @@ def _algorithm(made: Any) -> dict[str, Any]:
         "module": made.__module__,
         "says": made.__doc__.partition("\n")[0],
         "streams": hasattr(made, "partial_fit"),
+        "has_planes": _has_planes(made),
         "parameters": [_parameter(field) for field in parameters],
     }
 
