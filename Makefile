@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 BIN := $(VENV)/bin
+WORKERS := 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -34,13 +35,11 @@ demo: env  ## the guided first minute: five machines on digits, pictures, a mode
 	@$(BIN)/polyplane demo
 
 test: lint  ## lint, then the test suite compiled and, where it looks inside loops, without the JIT
-	@echo 'Testing the compiled code and, at the same time, its loops without the JIT.'
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:cacheprovider -m 'loops and not compiled' \
-		> $(VENV)/without-jit.log 2>&1 & without_jit=$$!; \
-	$(BIN)/python -m pytest; compiled=$$?; \
-	echo 'Waiting for the tests without the JIT.'; \
-	if wait $$without_jit; then tail -n 20 $(VENV)/without-jit.log; exit $$compiled; \
-	else cat $(VENV)/without-jit.log; exit 1; fi
+	@echo 'Testing the compiled code, in $(WORKERS) processes (WORKERS=n).'
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	@echo 'Testing its loops without the JIT.'
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -p no:cacheprovider \
+		-m 'loops and not compiled'
 
 check: test  ## the same as test
 
@@ -65,7 +64,7 @@ bench: env  ## run the benchmarks
 
 test-oldest: $(OLDEST)/.installed  ## the test suite with the oldest supported dependencies
 	@echo 'Testing with the versions of constraints-oldest.txt.'
-	@$(OLDEST)/bin/python -m pytest
+	@$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile
 
 SECONDS := 60
 facts: env  ## write down what the command line says of algorithms (parameters.json)
