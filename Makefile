@@ -4,10 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 BIN := $(VENV)/bin
+WORKERS := 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test check lint format bench test-oldest facts fuzz fuzz-coverage hook clean
+.PHONY: help env facts demo test check lint format bench test-oldest fuzz fuzz-coverage nightly hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -33,14 +34,12 @@ $(OLDEST)/.installed: pyproject.toml constraints-oldest.txt
 demo: env  ## the guided first minute: five machines on digits, pictures, a model in files
 	@$(BIN)/polyplane demo
 
-test: lint  ## lint, then the test suite compiled and, for coverage inside loops, without the JIT
-	@echo 'Testing the compiled code and, at the same time, the same code without the JIT.'
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:cacheprovider -m 'not compiled' \
-		> $(VENV)/without-jit.log 2>&1 & without_jit=$$!; \
-	$(BIN)/python -m pytest; compiled=$$?; \
-	echo 'Waiting for the tests without the JIT.'; \
-	if wait $$without_jit; then tail -n 20 $(VENV)/without-jit.log; exit $$compiled; \
-	else cat $(VENV)/without-jit.log; exit 1; fi
+test: lint  ## lint, then the test suite compiled and, where it looks inside loops, without the JIT
+	@echo 'Testing the compiled code, in $(WORKERS) processes (WORKERS=n).'
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	@echo 'Testing its loops without the JIT.'
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -p no:cacheprovider \
+		-m 'loops and not compiled'
 
 check: test  ## the same as test
 
@@ -65,7 +64,7 @@ bench: env  ## run the benchmarks
 
 test-oldest: $(OLDEST)/.installed  ## the test suite with the oldest supported dependencies
 	@echo 'Testing with the versions of constraints-oldest.txt.'
-	@$(OLDEST)/bin/python -m pytest
+	@$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile
 
 SECONDS := 60
 facts: env  ## write down what the command line says of algorithms (parameters.json)
@@ -79,6 +78,8 @@ fuzz-coverage: env  ## let atheris look for input that breaks the reader of LIBS
 	@echo 'Installing atheris and fuzzing for $(SECONDS) seconds.'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt atheris
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.libsvm.fuzz_coverage $(SECONDS)
+
+nightly: test-oldest fuzz  ## what is too long for every commit: the oldest versions, and random files
 
 hook: env  ## install a git pre-commit hook that runs make lint
 	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \

@@ -20,6 +20,7 @@ from polyplane import (
     PolyplaneClassifier,
     SAMMClassifier,
 )
+from polyplane.engine.jit import jit_is_disabled
 from polyplane.estimator.parameters import REGISTRY
 from tests.contract.sameness import has_planes
 
@@ -42,9 +43,12 @@ class LaSVMOfFewLines(LaSVMClassifier):
 
 
 SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "init": "subset", "alpha": 1e-3}
-OTHER_LOOPS = [  # variants that take other paths inside the loops
+MACHINES = [  # one of each: what happens before and after the loops depends on nothing else
     *(made() for name, made in REGISTRY.items() if name != "PolyplaneClassifier"),
     PolyplaneClassifier(columns="plain", **SET),
+]
+OTHER_LOOPS = [  # variants that take other paths inside the loops
+    *MACHINES,
     AMMClassifier(mode="batch"),
     AMMClassifier(grow_rivals=True),
     CPMClassifier(sides="positive", n_planes=3, multi_class="ovr"),
@@ -52,15 +56,17 @@ OTHER_LOOPS = [  # variants that take other paths inside the loops
     SAMMClassifier(mu=0.01, l1=0.001),
     KernelPegasosClassifier(kernel="poly", coef0=1.0, budget=4),
 ]
+SEARCHING = PolyplaneClassifier()  # tries settings on held-out rows
+PAIRS = AMMClassifier(multi_class="ovo")
 SAME_LOOPS = [  # variants that take other paths around them
-    PolyplaneClassifier(),
+    SEARCHING,
+    PAIRS,
     PolyplaneClassifier(columns="knots", multi_class="ovo", **SET),
     PolyplaneClassifier(columns="rank", multi_class="ovr", fit_intercept=False, **SET),
     MMClassifier(n_planes=7),  # more planes than a tile has lanes
     AMMClassifier(prune_interval=7, prune_budget=3.0),
     AMMClassifier(max_planes=2),
     AMMClassifier(fit_intercept=False),
-    AMMClassifier(multi_class="ovo"),
     AMMClassifier(multi_class="ovo", combine="margin"),
     AMMClassifier(multi_class="ovr", n_estimators=3),
     AMMClassifier(n_estimators=2),
@@ -103,6 +109,24 @@ def few_passes(variant):
     return clone(variant).set_params(random_state=0, max_iter=3)
 
 
+@pytest.fixture(params=named(MACHINES))
+def machine(request):
+    """Each machine once, for what it shares with its variants: checks, labels, weights, copies."""
+    return few_passes(request.param)
+
+
+@pytest.fixture(params=named(filter(streams, MACHINES)))
+def streaming_machine(request):
+    """Each machine that learns chunk by chunk, once."""
+    return few_passes(request.param)
+
+
+@pytest.fixture(params=named([*OTHER_LOOPS, SEARCHING, PAIRS]))
+def loop(request):
+    """Each variant that takes another path inside the loops, a search, and models side by side."""
+    return few_passes(request.param)
+
+
 @pytest.fixture(params=named(EVERY))
 def estimator(request):
     """Each variant in turn."""
@@ -141,7 +165,11 @@ def y(X):
 
 @pytest.fixture
 def storages(X):
-    """The same rows in every storage that users hand in."""
+    """The same rows in every storage that users hand in.
+
+    Loops are compiled anew for read-only rows: without the JIT all loops see some, compiled those
+    of one machine of each family, and all in a check of scikit-learn.
+    """
     csr = sp.csr_array(X)
     wide = np.zeros((96, 10), np.float32)
     wide[::2, ::2] = X
@@ -152,14 +180,13 @@ def storages(X):
         "int64": X.astype(np.int64),
         "F-ordered": np.asfortranarray(X),
         "strided": wide[::2, ::2],
-        "read-only": read_only(X),
         "list": X.tolist(),
         "CSR": csr,
         "CSR matrix of float64": sp.csr_matrix(X.astype(np.float64)),
         "CSR with int64 columns": with_long_columns(csr),
         "CSR in disorder": in_disorder(csr),
         "CSC": sp.csc_array(X),
-    }
+    } | ({"read-only": read_only(X)} if jit_is_disabled() else {})
 
 
 def read_only(array):

@@ -14,6 +14,8 @@ from tests.contract.sameness import (
 )
 from tests.definition import visits
 
+pytestmark = pytest.mark.loops
+
 CORNERS = 9 * np.eye(5, dtype=np.float32)  # row k is far out in column k: any machine parts them
 
 
@@ -44,13 +46,15 @@ def test_classes_are_sorted_in_whatever_order_they_come(streaming):
     assert streaming.predict(CORNERS[:4]).tolist() == ["d", "b", "c", "a"]
 
 
-def test_longer_names_of_later_classes_are_kept_whole(streaming):
-    streaming.partial_fit(CORNERS[:2], ["a", "b"]).partial_fit(CORNERS[2:4], ["chrysalis", "b"])
-    assert streaming.classes_.tolist() == ["a", "b", "chrysalis"]
+def test_longer_names_of_later_classes_are_kept_whole(streaming_machine):
+    streaming_machine.partial_fit(CORNERS[:2], ["a", "b"]).partial_fit(
+        CORNERS[2:4], ["chrysalis", "b"]
+    )
+    assert streaming_machine.classes_.tolist() == ["a", "b", "chrysalis"]
 
 
-def test_one_class_so_far_is_what_is_predicted(streaming, X):
-    model = streaming.partial_fit(X, ["only"] * len(X))
+def test_one_class_so_far_is_what_is_predicted(streaming_machine, X):
+    model = streaming_machine.partial_fit(X, ["only"] * len(X))
     assert model.classes_.tolist() == ["only"]
     assert set(model.predict(X)) == {"only"}
 
@@ -62,9 +66,9 @@ def test_one_row_is_a_chunk(streaming, X, y):
     assert np.isfinite(streaming.decision_function(X)).all()
 
 
-def test_an_empty_chunk_is_refused(streaming, X, y):
+def test_an_empty_chunk_is_refused(streaming_machine, X, y):
     with pytest.raises(ValueError, match="0 sample"):
-        streaming.partial_fit(X[:0], y[:0])
+        streaming_machine.partial_fit(X[:0], y[:0])
 
 
 def test_classes_may_be_named_before_they_are_seen(streaming, X, y):
@@ -113,8 +117,8 @@ def test_columns_never_seen_are_columns_of_zeros(streaming, X, y):
     assert_same_scores(known_before, grown, wide)
 
 
-def test_narrower_rows_are_refused(streaming, X, y):
-    model = streaming.partial_fit(X, y)
+def test_narrower_rows_are_refused(streaming_machine, X, y):
+    model = streaming_machine.partial_fit(X, y)
     with pytest.raises(ValueError, match=r"4 features.*expecting 5 features"):
         model.partial_fit(X[:, :4], y)
     with pytest.raises(ValueError, match=r"4 features.*expecting 5 features"):
@@ -128,8 +132,8 @@ def test_narrower_rows_are_refused(streaming, X, y):
         ([1, 2], ["a", "b"], r"^y holds text, but earlier labels are numbers, like .*1.*\.$"),
     ],
 )
-def test_numbers_and_text_do_not_mix_as_labels(streaming, first, second, words):
-    model = streaming.partial_fit(CORNERS[:2], first)
+def test_numbers_and_text_do_not_mix_as_labels(streaming_machine, first, second, words):
+    model = streaming_machine.partial_fit(CORNERS[:2], first)
     with pytest.raises(ValueError, match=words):
         model.partial_fit(CORNERS[:2], second)
     assert set(model.predict(CORNERS)) <= set(first)

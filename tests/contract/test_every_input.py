@@ -8,10 +8,14 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from polyplane import LaSVMClassifier, PegasosClassifier
+from polyplane.engine.jit import jit_is_disabled
+from tests.contract.conftest import read_only
 from tests.contract.sameness import assert_same_model, has_planes, scores_of
 from tests.definition import multiplies
 
 
+@pytest.mark.loops
 def test_storage_changes_no_bit_on_whole_numbers(estimator, X, y, storages):
     expected = clone(estimator).fit(X, y)
     scores = expected.decision_function(X)
@@ -21,6 +25,7 @@ def test_storage_changes_no_bit_on_whole_numbers(estimator, X, y, storages):
         np.testing.assert_array_equal(model.decision_function(rows), scores, storage)
 
 
+@pytest.mark.loops
 def test_a_model_scores_rows_of_any_storage_alike(estimator, X, y, storages):
     model = estimator.fit(X, y)
     expected = scores_of(model, X)
@@ -65,12 +70,28 @@ BROKEN_PARTS = {
 }
 
 
+def sees_read_only_rows(estimator):
+    """For which compiled loops are compiled anew: those of one machine of each family."""
+    return jit_is_disabled() or type(estimator) in (PegasosClassifier, LaSVMClassifier)
+
+
+@pytest.mark.parametrize("made", [PegasosClassifier, LaSVMClassifier])
+def test_read_only_rows_change_no_bit(made, X, y):
+    expected, model = made(random_state=0).fit(X, y), made(random_state=0).fit(read_only(X), y)
+    assert_same_model(model, expected)
+    for ours, theirs in zip(scores_of(model, read_only(X)), scores_of(model, X), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.loops
 def test_odd_parts_of_csr_change_no_bit(estimator, X, y):
     estimator.set_params(max_iter=1)
     csr = sp.csr_array(X)
     expected = clone(estimator).fit(csr, y)
     scores = expected.decision_function(csr)
     for kind, convert in PARTS.items():
+        if kind == "read-only" and not sees_read_only_rows(estimator):
+            continue
         odd = csr
         for name in ("data", "indices", "indptr"):
             odd = with_part(odd, name, convert)
@@ -82,17 +103,18 @@ def test_odd_parts_of_csr_change_no_bit(estimator, X, y):
 
 
 @pytest.mark.parametrize(("name", "kind"), BROKEN_PARTS, ids=" of ".join)
-def test_parts_of_csr_that_are_none_are_refused(estimator, X, y, name, kind):
+def test_parts_of_csr_that_are_none_are_refused(machine, X, y, name, kind):
     convert = BROKEN_PARTS[name, kind]
     broken = with_part(sp.csr_array(X), name, convert)
     words = rf"^X is a broken CSR matrix: its {name} .*\.$"
     with pytest.raises(ValueError, match=words):
-        estimator.fit(broken, y)
-    model = estimator.set_params(max_iter=1).fit(X, y)
+        machine.fit(broken, y)
+    model = machine.set_params(max_iter=1).fit(X, y)
     with pytest.raises(ValueError, match=words):
         model.predict(broken)
 
 
+@pytest.mark.loops
 @pytest.mark.parametrize("convert", [np.float64, sp.csr_array], ids=["float64", "CSR"])
 def test_storage_changes_no_bit_on_fractions_either(estimator, X, y, convert):
     X = X / np.float32(3)
@@ -103,11 +125,11 @@ def test_storage_changes_no_bit_on_fractions_either(estimator, X, y, convert):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_input_is_left_as_it_was(estimator, y, storages):
-    estimator.set_params(max_iter=1)
+def test_input_is_left_as_it_was(machine, y, storages):
+    machine.set_params(max_iter=1)
     before = joblib.hash([storages, y])
     for rows in storages.values():
-        estimator.fit(rows, y).predict(rows)
+        machine.fit(rows, y).predict(rows)
     assert joblib.hash([storages, y]) == before
 
 
@@ -121,6 +143,7 @@ def words_of_refusal(estimator, scale):
     return None
 
 
+@pytest.mark.loops
 @pytest.mark.parametrize("scale", [1e-30, 1e-10, 1e9])
 def test_extreme_scales_stay_finite_or_are_refused_with_advice(estimator, X, y, scale):
     X = X.astype(np.float64) * scale
@@ -137,27 +160,28 @@ def test_extreme_scales_stay_finite_or_are_refused_with_advice(estimator, X, y, 
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
-def test_values_that_would_overflow_are_refused_with_advice(estimator, X, y, convert):
+def test_values_that_would_overflow_are_refused_with_advice(machine, X, y, convert):
     with pytest.raises(ValueError, match=r"^Input X [^.]* as large as 3e\+13.*MaxAbsScaler\.$"):
-        estimator.fit(convert(X * 1e13), y)
-    model = estimator.fit(X, y)
+        machine.fit(convert(X * 1e13), y)
+    model = machine.fit(X, y)
     with pytest.raises(ValueError, match=r"MaxAbsScaler\.$"):
         model.predict(convert(X * 1e13))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
-def test_missing_and_infinite_values_are_refused(estimator, X, y, convert, bad):
+def test_missing_and_infinite_values_are_refused(machine, X, y, convert, bad):
     unsound = X.copy()
     unsound[7, 3] = bad
     words = r"contains NaN.*\.$" if np.isnan(bad) else r"contains infinity.*\.$"
     with pytest.raises(ValueError, match=words):
-        estimator.fit(convert(unsound), y)
-    model = estimator.fit(X, y)
+        machine.fit(convert(unsound), y)
+    model = machine.fit(X, y)
     with pytest.raises(ValueError, match=words):
         model.predict(convert(unsound))
 
 
+@pytest.mark.loops
 @pytest.mark.parametrize(
     "rows",
     [
@@ -175,25 +199,26 @@ def test_duplicate_contradictory_and_empty_rows_are_learned(estimator, rows, y):
     assert set(model.predict(rows)) <= {0, 1}
 
 
-def test_a_constant_column_does_no_harm(estimator, X, y):
+def test_a_constant_column_does_no_harm(machine, X, y):
     X = np.column_stack([X, np.full(len(X), 7, np.float32)])
-    assert np.isfinite(estimator.fit(X, y).decision_function(X)).all()
+    assert np.isfinite(machine.fit(X, y).decision_function(X)).all()
 
 
+@pytest.mark.loops
 def test_a_single_column_and_two_rows_suffice(estimator):
     model = estimator.fit([[1.0], [-1.0]], [0, 1])
     assert model.predict([[1.0], [-1.0]]).tolist() == [0, 1]
 
 
-def test_one_row_is_one_class_and_refused_by_fit(estimator, X, y):
+def test_one_row_is_one_class_and_refused_by_fit(machine, X, y):
     with pytest.raises(ValueError, match="class"):
-        estimator.fit(X[:1], y[:1])
+        machine.fit(X[:1], y[:1])
 
 
-def test_one_class_is_refused_by_fit(estimator, X):
-    name = type(estimator).__name__
+def test_one_class_is_refused_by_fit(machine, X):
+    name = type(machine).__name__
     with pytest.raises(ValueError, match=rf"^{name} needs rows of at least 2 classes.*'same'.*\.$"):
-        estimator.fit(X, ["same"] * len(X))
+        machine.fit(X, ["same"] * len(X))
 
 
 @pytest.mark.parametrize(
@@ -208,9 +233,9 @@ def test_one_class_is_refused_by_fit(estimator, X):
     ],
     ids=lambda labels: f"{labels[0]!r} of {labels.dtype}",
 )
-def test_labels_come_back_as_they_were_given(estimator, X, y, labels):
-    expected = clone(estimator).fit(X, y).predict(X)
-    model = estimator.fit(X, labels[y])
+def test_labels_come_back_as_they_were_given(machine, X, y, labels):
+    expected = clone(machine).fit(X, y).predict(X)
+    model = machine.fit(X, labels[y])
     np.testing.assert_array_equal(model.classes_, labels)
     np.testing.assert_array_equal(model.predict(X), labels[expected])
     assert model.classes_.dtype == labels.dtype
@@ -218,25 +243,25 @@ def test_labels_come_back_as_they_were_given(estimator, X, y, labels):
 
 
 @pytest.mark.parametrize("labels", [np.array([False, True]), np.array([-1.0, 1.0])])
-def test_two_labels_come_back_as_they_were_given(estimator, X, y, labels):
+def test_two_labels_come_back_as_they_were_given(machine, X, y, labels):
     y = np.minimum(y, 1)
-    expected = clone(estimator).fit(X, y)
-    model = estimator.fit(X, labels[y])
+    expected = clone(machine).fit(X, y)
+    model = machine.fit(X, labels[y])
     np.testing.assert_array_equal(model.predict(X), labels[expected.predict(X)])
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
     assert model.predict(X).dtype == labels.dtype
 
 
-def test_fractions_as_labels_are_refused(estimator, X, y):
+def test_fractions_as_labels_are_refused(machine, X, y):
     with pytest.raises(ValueError, match="Unknown label type"):
-        estimator.fit(X, y + 0.5)
+        machine.fit(X, y + 0.5)
 
 
-def test_missing_labels_are_refused(estimator, X, y):
+def test_missing_labels_are_refused(machine, X, y):
     labels = y.astype(np.float64)
     labels[3] = np.nan
     with pytest.raises(ValueError, match="Input y contains NaN"):
-        estimator.fit(X, labels)
+        machine.fit(X, labels)
 
 
 def with_nan(X):
@@ -289,8 +314,8 @@ def assert_refused_without_harm(model, method, unsound, X, y):
 
 
 @pytest.mark.parametrize("unsound", UNSOUND_FOR_FIT.values(), ids=UNSOUND_FOR_FIT.keys())
-def test_a_refused_fit_leaves_the_model_as_it_was(estimator, X, y, unsound):
-    model = estimator.fit(X, y)
+def test_a_refused_fit_leaves_the_model_as_it_was(machine, X, y, unsound):
+    model = machine.fit(X, y)
     model.predict(X)
     assert_refused_without_harm(model, "fit", unsound, X, y)
 
@@ -304,7 +329,7 @@ def test_a_fit_refused_for_its_validation_leaves_the_model_as_it_was(hyperplanes
 @pytest.mark.parametrize(
     "unsound", UNSOUND_FOR_PARTIAL_FIT.values(), ids=UNSOUND_FOR_PARTIAL_FIT.keys()
 )
-def test_a_refused_chunk_leaves_the_model_as_it_was(streaming, X, y, unsound):
-    model = streaming.partial_fit(X, y)
+def test_a_refused_chunk_leaves_the_model_as_it_was(streaming_machine, X, y, unsound):
+    model = streaming_machine.partial_fit(X, y)
     model.predict(X)
     assert_refused_without_harm(model, "partial_fit", unsound, X, y)

@@ -15,6 +15,8 @@ from tests.definition import (
     sides,
 )
 
+pytestmark = pytest.mark.loops
+
 ROUNDING = np.finfo(np.float32).eps
 ALL_BITS = np.array(list(itertools.product([0, 1], repeat=5)), np.float32)
 

@@ -65,8 +65,8 @@ def place_among(scores, states):
     return None
 
 
-def test_writers_wait_for_each_other(streaming, X, y):
-    machine = with_given_gamma(streaming)
+def test_writers_wait_for_each_other(streaming_machine, X, y):
+    machine = with_given_gamma(streaming_machine)
     machine.partial_fit(X, y, classes=CLASSES)
     n_steps = machine.n_steps_
 
@@ -81,21 +81,21 @@ def test_writers_wait_for_each_other(streaming, X, y):
     assert np.isfinite(machine.decision_function(X)).all()
 
 
-def test_a_reader_waits_for_the_first_fit(streaming, X, y):
+def test_a_reader_waits_for_the_first_fit(streaming_machine, X, y):
     """Nobody sees half a model: there is none before."""
-    expected = clone(streaming).fit(X, y).decision_function(X)
+    expected = clone(streaming_machine).fit(X, y).decision_function(X)
     is_training = threading.Event()
-    read_training = streaming._read_training
+    read_training = streaming_machine._read_training
 
     def noted(*arguments):
         is_training.set()
         return read_training(*arguments)
 
-    streaming._read_training = noted
+    streaming_machine._read_training = noted
 
     def read():
         assert is_training.wait(LONGEST)
-        return streaming.decision_function(X)
+        return streaming_machine.decision_function(X)
 
-    _, found = in_threads(lambda: streaming.fit(X, y), read)
+    _, found = in_threads(lambda: streaming_machine.fit(X, y), read)
     np.testing.assert_array_equal(found, expected)

@@ -1,12 +1,15 @@
 """Chunks of one size: no row is lost, however the pieces come."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polyplane.data.chunk_sizes import rechunked
 from polyplane.data.chunks import Chunk
+
+pytestmark = pytest.mark.loops
 
 
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 12), st.booleans())

@@ -11,10 +11,12 @@ from tests.data import fuzz
 from tests.data.csv import random_csv
 from tests.data.libsvm import random_libsvm
 
+pytestmark = pytest.mark.loops
+
 BATCHES = 10
-READERS = {  # files, and files without the JIT
-    "libsvm": (random_libsvm, 50_000, 600),
-    "csv": (random_csv, 15_000, 600),
+READERS = {  # files, and files without the JIT; `make nightly` reads new ones for a minute each
+    "libsvm": (random_libsvm, 10_000, 600),
+    "csv": (random_csv, 3_000, 600),
 }
 
 

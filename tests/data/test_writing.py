@@ -13,6 +13,8 @@ from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import read, stream
 from polyplane.data.writing import WRITTEN, write, write_to
 
+pytestmark = pytest.mark.loops
+
 X = np.array([[1, 0, 0.1], [0, 3.4e38, 0], [-0.5, 0, 1e-45], [6, 7, 8]], np.float32)
 Y = np.array([1, 0, 1, 2])
 TEXT_NAMES = ["rows.libsvm", "rows.svm", "rows.libsvm.gz", "rows.svm.bz2", "rows.libsvm.XZ",

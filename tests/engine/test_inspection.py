@@ -19,6 +19,8 @@ from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from tests.engine.rows.test_storage import STORAGES, matrices
 
+pytestmark = pytest.mark.loops
+
 FLOATS = [np.float32, np.float64]
 
 

@@ -9,6 +9,8 @@ import pytest
 from polyplane.engine import jit as module
 from polyplane.engine.jit import inlined, jit, jit_is_disabled
 
+pytestmark = pytest.mark.loops
+
 
 def test_decorating_leaves_the_cache_folder_of_numba_alone():
     before = numba.config.CACHE_DIR

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from polyplane.engine.order import BLOCK, _swap_by, coins_at, in_place, shuffle
 
+pytestmark = pytest.mark.loops
+
 
 @given(n_rows=st.integers(0, 300), seed=st.integers(0, 2**32))
 @settings(deadline=None)

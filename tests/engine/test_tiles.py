@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from polyplane.engine.jit import jit, jit_is_disabled
 from polyplane.engine.tiles import LANES, by_owner, exponential, load, span, store
 
+pytestmark = pytest.mark.loops
+
 # Units in the last place by which an exponential may be off; NumPy's own of float32 is worse.
 MOST_UNITS = 3 if jit_is_disabled() else 2
 LEAST, MOST = np.float32(-87), np.float32(88)

@@ -263,10 +263,14 @@ PLAIN_ROWS = [
 PLAIN_LABELS = [
     Y, Y.astype(np.uint8), Y.astype(np.float64), Y.astype(np.float32), Y > 0, Y * 2**40,
 ]  # fmt: skip
+try:
+    ONE_SPARSE_ROW = sp.csr_array(X[0])
+except ValueError:  # SciPy 1.13 and 1.14 have one dimension in COO only
+    ONE_SPARSE_ROW = sp.coo_array(X[0])
 OTHER_ROWS = [
     X.tolist(), X[0], X[:0], X[:, :2], X[None], np.asfortranarray(X), X.astype(np.int64), X > 1,
     X.astype(object), X.astype(str), X.astype(">f4"), np.matrix(X), np.ma.masked_array(X),
-    sp.csr_array(X[0]), sp.csr_array(X[:0]), sp.csr_array(X[:, :2]), sp.csc_matrix(X),
+    ONE_SPARSE_ROW, sp.csr_array(X[:0]), sp.csr_array(X[:, :2]), sp.csc_matrix(X),
     sp.csr_matrix(X.astype(int)), sp.csr_matrix(X, dtype=complex), None, "X",
 ]  # fmt: skip
 OTHER_LABELS = [

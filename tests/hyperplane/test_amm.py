@@ -31,6 +31,8 @@ from tests.exact import (
 )
 from tests.reference import amm
 
+pytestmark = pytest.mark.loops
+
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 
 

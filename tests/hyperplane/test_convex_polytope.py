@@ -15,6 +15,8 @@ from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
 from tests.exact import ALPHAS, only_model, random_problem, storages
 from tests.reference import convex_polytope
 
+pytestmark = pytest.mark.loops
+
 SIDES = ["negative", "positive", "both"]
 
 

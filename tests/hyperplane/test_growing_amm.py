@@ -22,6 +22,8 @@ from tests.exact import (
 )
 from tests.reference import amm, growing_amm
 
+pytestmark = pytest.mark.loops
+
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 
 

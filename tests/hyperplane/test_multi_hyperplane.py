@@ -3,12 +3,15 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
 from tests.exact import only_model, random_problem, squared_norms_recomputed, storages, sums_of
 from tests.reference.multi_hyperplane import multi_hyperplane
+
+pytestmark = pytest.mark.loops
 
 
 def start_of(machine):

@@ -20,6 +20,8 @@ from tests.exact import (
 from tests.reference.multi_hyperplane import multi_class_svm
 from tests.reference.pegasos import pegasos
 
+pytestmark = pytest.mark.loops
+
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 
 

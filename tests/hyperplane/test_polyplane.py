@@ -19,6 +19,8 @@ from tests.exact import only_model
 from tests.real_data import libsvm_set, mnist_bytes
 from tests.reference import polyplane as reference
 
+pytestmark = pytest.mark.loops
+
 SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset"}
 needs_compilation = pytest.mark.compiled
 
@@ -172,7 +174,9 @@ def test_storage_changes_no_bit(columns, multi_class):
 
 
 def test_wide_sparse_rows_are_left_alone():
-    X = sp.random_array((200, 500), density=0.02, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (200, 500), density=0.02, random_state=np.random.default_rng(0), format="csr"
+    )
     y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
     model = classifier(max_iter=5).fit(X, y)
     assert model._training.columns.table is None

@@ -18,6 +18,8 @@ from tests.exact import (
 )
 from tests.reference import sparse_amm
 
+pytestmark = pytest.mark.loops
+
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 MU = 0.0379  # no threshold is the length of a vector of whole numbers
 

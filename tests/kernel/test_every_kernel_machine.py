@@ -34,6 +34,8 @@ from tests.kernel.conftest import (
     pixels,
 )
 
+pytestmark = pytest.mark.loops
+
 MACHINES = [
     HullerClassifier(C=4.0, n_removal=2, max_iter=2),
     LaSVMClassifier(C=2.0),

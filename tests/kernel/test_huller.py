@@ -27,6 +27,8 @@ from tests.kernel.conftest import (
 from tests.reference.huller import Huller
 from tests.reference.kernels import squared_length, with_slack
 
+pytestmark = pytest.mark.loops
+
 PLAIN = {"shuffle": False, "tol": 0.0, "random_state": 0, "n_sweeps": "paper"}
 
 

@@ -22,6 +22,8 @@ from tests.kernel.conftest import (
 )
 from tests.reference.kernel_pegasos import kernel_pegasos
 
+pytestmark = pytest.mark.loops
+
 
 @with_seeds(3)
 @pytest.mark.parametrize("average", [False, True])

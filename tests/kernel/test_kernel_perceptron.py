@@ -18,6 +18,8 @@ from tests.kernel.conftest import (
 )
 from tests.reference.kernel_perceptron import kernel_perceptron
 
+pytestmark = pytest.mark.loops
+
 
 @with_seeds(3)
 @pytest.mark.parametrize("average", [False, True])

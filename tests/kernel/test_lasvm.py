@@ -23,6 +23,8 @@ from tests.kernel.conftest import (
 from tests.reference.kernels import svm_dual
 from tests.reference.lasvm import LaSVM
 
+pytestmark = pytest.mark.loops
+
 
 def transcribed(model, X, y, n_passes, weights=None):
     """The reference after the same visits."""

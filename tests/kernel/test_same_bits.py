@@ -21,6 +21,8 @@ from tests.kernel.conftest import (
     pixels,
 )
 
+pytestmark = pytest.mark.loops
+
 CACHED = [
     HullerClassifier(C=4.0, n_removal=3, n_sweeps=2),
     LaSVMClassifier(C=10.0, n_reprocess=2),

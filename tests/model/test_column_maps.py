@@ -13,6 +13,8 @@ from polyplane.model import column_maps as module
 from polyplane.model.column_maps import KINDS, column_map
 from tests.engine.rows.test_storage import STORAGES, score
 
+pytestmark = pytest.mark.loops
+
 with_every_kind = pytest.mark.parametrize("kind", KINDS)
 N_ROWS = 150
 
@@ -354,7 +356,9 @@ def test_new_columns_are_scaled_like_others_and_not_shifted(kind):
 
 
 def test_columns_left_alone_widen_freely():
-    X = sp.random_array((50, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (50, 300), density=0.02, random_state=np.random.default_rng(0), format="csr"
+    )
     columns = column_map(csr_rows(X, 1.0), np.arange(50), 300, "knots").widened(400)
     assert (columns.table, columns.n_columns, columns.n_features) == (None, 400, 400)
 

@@ -16,6 +16,8 @@ from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.plane_record import FinishedPlanes, record_of
 
+pytestmark = pytest.mark.loops
+
 N_ROWS, N_COLUMNS = 40, 2
 NO_SCORE = -np.inf
 

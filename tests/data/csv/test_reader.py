@@ -16,6 +16,8 @@ from polyplane.data.csv import records as csv_records
 from polyplane.data.csv.reader import CsvOptions, chunks
 from polyplane.data.table.layout import Layout
 
+pytestmark = pytest.mark.loops
+
 
 def read(text, chunk_rows=1000, bad=None, layout=None, **options):
     """All chunks of a text or of bytes."""

@@ -14,6 +14,8 @@ from polyplane.data.libsvm.state import UNEVEN_END
 from polyplane.data.text.blocks import TextBlock, TextBlocks
 from tests.data.libsvm.test_reader import BAD_ROWS, assert_same, number_texts, read, single
 
+pytestmark = pytest.mark.loops
+
 OTHERS = b"0 " + b" ".join(b"%d:1" % k for k in range(1, 40)) + b"\n"
 
 

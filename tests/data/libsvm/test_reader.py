@@ -19,6 +19,8 @@ from polyplane.data.libsvm import reader as libsvm_text
 from polyplane.data.text import blocks as text_blocks
 from tests.real_data import N_FEATURES, ROOT, _need
 
+pytestmark = pytest.mark.loops
+
 
 def read(text, **options):
     options.setdefault("bad", BadRows())

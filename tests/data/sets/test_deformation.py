@@ -20,6 +20,8 @@ from polyplane.data.sets.deformation import (
     steps_of,
 )
 
+pytestmark = pytest.mark.loops
+
 STILL = steps_of(0, 0, 0, 0, 0, 0)
 WILD = steps_of(100, 2, 2, 2, 100, 2)
 # three parts of each coordinate are rounded down to 1/256 of a pixel; grey values to the nearest

@@ -5,6 +5,8 @@ import pytest
 from polyplane.data.chunks import DataError
 from polyplane.data.table.layout import Layout, TableOptions, places_in
 
+pytestmark = pytest.mark.loops
+
 NUMBERS = [False] * 3
 
 

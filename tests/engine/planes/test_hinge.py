@@ -30,6 +30,8 @@ from polyplane.engine.targets import Targets
 from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
 from tests.reference import amm, growing_amm, sparse_amm
 
+pytestmark = pytest.mark.loops
+
 NOTHING = np.empty(0, np.float32)
 ONLINE = np.empty(0, np.int32)
 NEVER = 10**9

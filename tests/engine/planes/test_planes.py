@@ -36,6 +36,8 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.engine.records import aligned_zeros
 
+pytestmark = pytest.mark.loops
+
 
 @jit
 def fill(planes, label):

@@ -24,6 +24,8 @@ from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
 from tests.reference import convex_polytope
 from tests.reference.pegasos import pegasos
 
+pytestmark = pytest.mark.loops
+
 SHARES = [0.0, 0.3, 0.8, 1.0]  # of log2 K
 
 

@@ -21,6 +21,8 @@ from polyplane.engine.planes.scoring import (
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 
+pytestmark = pytest.mark.loops
+
 N_COLUMNS, N_GROUPS, SCALE = 3, 4, np.float32(0.5)
 X = np.array([[0, 0, 0], [1, 0, 2], [3, 1, 0], [1, 1, 1], [0, 2, 0]])
 

@@ -17,6 +17,8 @@ from polyplane.engine.targets import Targets
 from tests.exact import random_problem, storages
 from tests.reference import polyplane as reference
 
+pytestmark = pytest.mark.loops
+
 CLOSE = 5e-6
 STEP = 0.3
 N_STEPS = 160  # of a schedule

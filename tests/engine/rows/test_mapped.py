@@ -12,6 +12,8 @@ from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, pack
 from tests.engine.rows.test_products import arrays_in
 from tests.engine.rows.test_storage import STORAGES, matrices, opened, random_planes, score
 
+pytestmark = pytest.mark.loops
+
 NUMBERS_OF_KNOTS = [0, 0, 2, 3, 17, 18, 19, 34, 35, 64]  # inner knots fill tiles of 16
 
 

@@ -16,6 +16,8 @@ from polyplane.engine.targets import Targets
 from tests.engine.rows.test_storage import STORAGES, matrices, opened, random_planes, score
 from tests.reference.poly2 import hashed, poly2_map, poly2_pegasos, splitmix, with_constant
 
+pytestmark = pytest.mark.loops
+
 FACTORS = [(0.5, 1.0), (2.0, 1.0), (0.5, 4.0), (1.0, 0.0)]  # sqrt(2 gamma r) is whole
 N_HASH = 97
 

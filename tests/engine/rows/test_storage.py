@@ -24,6 +24,8 @@ from polyplane.engine.rows.storage import (
 )
 from polyplane.engine.tiles import at
 
+pytestmark = pytest.mark.loops
+
 
 @jit
 def opened(rows, i, index, value):

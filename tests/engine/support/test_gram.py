@@ -22,6 +22,8 @@ from polyplane.engine.support.gram import (
 )
 from tests.reference.kernels import linear, poly, rbf, sigmoid
 
+pytestmark = pytest.mark.loops
+
 F = np.float32
 EPS = float(np.finfo(np.float32).eps)
 N_EXAMPLES = 3 if jit_is_disabled() else 30

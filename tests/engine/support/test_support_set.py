@@ -41,6 +41,8 @@ from polyplane.engine.support.support_set import (
     with_room,
 )
 
+pytestmark = pytest.mark.loops
+
 ROOM, N_LINES = 32, 4
 
 

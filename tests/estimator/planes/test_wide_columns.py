@@ -18,7 +18,9 @@ Y = GENERATOR.integers(0, 3, 300)
 
 def narrow_rows():
     """Rows of few non-zeros that tell their class, in all of their columns."""
-    rows = sp.random_array((300, 400), density=0.02, rng=GENERATOR, format="lil", dtype=np.float32)
+    rows = sp.random_array(
+        (300, 400), density=0.02, random_state=GENERATOR, format="lil", dtype=np.float32
+    )
     rows[np.arange(300), Y] = 1
     rows[np.arange(300), GENERATOR.integers(3, 400, 300)] = 1
     rows[np.arange(400) % 300, np.arange(400)] = 0.5  # every column is in use

@@ -28,6 +28,8 @@ from polyplane.model.file import ModelError
 from polyplane.model.plane_record import FinishedPlanes, record_of
 from tests.exported import run_onnx
 
+pytestmark = pytest.mark.loops
+
 N_COLUMNS = 3
 X = np.random.default_rng(0).standard_normal((50, N_COLUMNS)).astype(np.float32)
 LABELS = {  # by kind: labels, and the type of ONNX that they come out as

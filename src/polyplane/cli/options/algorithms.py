@@ -109,12 +109,8 @@ class Algorithm:
     module: str
     says: str
     streams: bool
+    has_planes: bool  # or else support vectors
     parameters: Mapping[str, Parameter]
-
-    @property
-    def has_planes(self) -> bool:
-        """Whether it is a hyperplane machine; else it has support vectors."""
-        return ".hyperplane." in self.module
 
     def values_of(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters of the texts and flags given for them, all of which it must have."""
@@ -146,7 +142,13 @@ def algorithms() -> Mapping[str, Algorithm]:
 def _algorithm(name: str, about: Any) -> Algorithm:
     parameters = {plain["name"]: Parameter(**plain) for plain in about["parameters"]}
     return Algorithm(
-        name, about["class"], about["module"], about["says"], about["streams"], parameters
+        name,
+        about["class"],
+        about["module"],
+        about["says"],
+        about["streams"],
+        about["has_planes"],
+        parameters,
     )
 
 

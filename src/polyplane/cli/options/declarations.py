@@ -15,7 +15,6 @@ class Argument:
     shown: str  # as help calls it
     help: str
     is_many: bool = False
-    is_optional: bool = False
 
 
 @dataclass(frozen=True)

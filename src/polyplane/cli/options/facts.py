@@ -55,9 +55,14 @@ def facts() -> dict[str, Any]:
     }
 
 
+def _has_planes(made: type) -> bool:
+    """Whether it is a hyperplane machine; else it has support vectors."""
+    return hasattr(made, "plane_scores")
+
+
 def _place(made: type) -> tuple[bool, bool, str]:
     """Ours first, then those with planes, then those with kernels."""
-    return ".kernel." in made.__module__, made.__name__ != "PolyplaneClassifier", made.__name__
+    return not _has_planes(made), made.__name__ != "PolyplaneClassifier", made.__name__
 
 
 def _algorithm(made: Any) -> dict[str, Any]:
@@ -67,6 +72,7 @@ def _algorithm(made: Any) -> dict[str, Any]:
         "module": made.__module__,
         "says": made.__doc__.partition("\n")[0],
         "streams": hasattr(made, "partial_fit"),
+        "has_planes": _has_planes(made),
         "parameters": [_parameter(field) for field in parameters],
     }
 
@@ -75,7 +81,7 @@ def _parameter(field: Any) -> dict[str, Any]:
     """A parameter; which kinds of value it takes is found by offering it some."""
     allowed = field.metadata["allowed"]
     takes = [kind for kind, values in TRIED.items() if any(map(allowed.allows, values))]
-    words = [word for word in re.findall(r"'(\w+)'", allowed.words) if allowed.allows(word)]
+    words = [word for word in re.findall(r"'([\w-]+)'", allowed.words) if allowed.allows(word)]
     return {
         "name": field.name,
         "is_flag": allowed.allows(True) and allowed.allows(False),

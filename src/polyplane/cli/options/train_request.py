@@ -7,7 +7,7 @@ from typing import Any
 from polyplane.cli.failures import CallError
 from polyplane.cli.options.algorithms import algorithm_of
 
-__all__ = ["Checkpoint", "TrainRequest", "train_request"]
+__all__ = ["SCALES", "Checkpoint", "TrainRequest", "train_request"]
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 SCALES = ("none", "maxabs", "standard")

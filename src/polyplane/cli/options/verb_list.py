@@ -12,7 +12,7 @@ from polyplane.cli.options.shared_options import (
     reading_options,
     screen_options,
 )
-from polyplane.cli.options.train_request import train_request
+from polyplane.cli.options.train_request import SCALES, train_request
 
 __all__ = ["VERBS", "algorithm_named_in", "verb_called"]
 
@@ -20,7 +20,6 @@ DATA = Argument(
     "data", "DATA", "Files of rows, patterns such as 'part-*.csv', or - for a pipe.", is_many=True
 )
 MODEL = Argument("model", "MODEL", "A model that `polyplane train` has written.")
-SCALES = ("none", "maxabs", "standard")
 TARGETS = ("onnx", "c")
 WRITTEN = ("libsvm", "csv", "parquet", "arrow", "npy", "npz")
 ROWS = Option("rows", "Rows of a random sample to try things on. Default: {}.", int, shown="N")

@@ -53,7 +53,15 @@ from polyplane.engine.rows.storage import add_to_pair, open_row, page_of, score_
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import at, put
 
-__all__ = ["UNASSIGNED", "HingeRule", "SparseRule", "hinge_epoch", "reassign"]
+__all__ = [
+    "ROWS_AHEAD",
+    "UNASSIGNED",
+    "HingeRule",
+    "SparseRule",
+    "hinge_epoch",
+    "reassign",
+    "update",
+]
 
 ROWS_AHEAD = 4  # rows between asking for one and needing it; 2 to 4 are alike when all is quiet
 UNASSIGNED = -2  # a row that has not chosen its plane yet

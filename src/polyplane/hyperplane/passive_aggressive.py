@@ -1,0 +1,140 @@
+"""Passive-Aggressive: the smallest change of the planes that gives the row at hand its margin.
+
+Problem     at each row, with loss l(W) = max(0, 1 + max_rival - own) and V the planes before it,
+            PA-I:   minimise  1/2 |W - V|^2 + C xi    subject to  l(W) <= xi, xi >= 0  (Eq. 6)
+            PA-II:  minimise  1/2 |W - V|^2 + C xi^2  subject to  l(W) <= xi           (Eq. 7)
+Algorithm   Figure 1 for two classes; for more the same step for the pair of the row's class and
+            its best rival, sections 7 and 8 with one label a row and all costs 1:
+            W[own] += tau x, W[rival] -= tau x, where the changed vector has |x|^2 twice, and
+            PA-I:   tau = min(C, l / (2 |x|^2))
+            PA-II:  tau = l / (2 |x|^2 + 1 / (2 C))
+Symbols     both are tau = min(most, l / (2 |x|^2 + slack)): `most` is C or infinity, `slack` is 0
+            or 1 / (2 C). W = sums: nothing shrinks, and the scale of the planes is 1
+Two classes keep their planes opposite, W_1 = -W_0 = w/2, and l = max(0, 1 - y w x). A step moves w
+            by 2 tau y x, so half the C makes it the step of Figure 1, exactly:
+            2 min(C/2, l / (2 |x|^2)) = min(C, l / |x|^2), and 2 l / (2 |x|^2 + 1/C) likewise.
+Silences    A weight of a row multiplies its C. A row of zeros changes nothing. Of equal rivals the
+            lowest class is the best.
+Departures  (1) rows follow an order, in several passes, instead of one endless stream;
+            (2) planes are averaged over all steps, step t weighing t, unless `average` is False;
+            (3) plain PA, which is both variants with C = infinity, is left out: a large C comes
+            close to it.
+Paper       Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 7, 2006, 551-585),
+            https://jmlr.org/papers/v7/crammer06a.html
+"""
+
+import math
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+
+from polyplane.engine.jit import inlined, jit
+from polyplane.engine.planes.assignment import best_scores, plane_of_other, plane_of_own
+from polyplane.engine.planes.hinge import ROWS_AHEAD, update
+from polyplane.engine.planes.planes import (
+    MISTAKES,
+    NO_PLANE,
+    Array,
+    count_up,
+    spans_of,
+    tiles_used,
+)
+from polyplane.engine.rows.storage import open_row, page_of, score_planes, squared_norm
+from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.estimator.parameters import one_of, parameter, positive, register
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.training import Model
+from polyplane.estimator.validation import TrainingData
+
+__all__ = ["PassiveAggressiveClassifier", "passive_aggressive_epoch"]
+
+
+class StepRule(NamedTuple):
+    """How C holds steps back."""
+
+    most: Any
+    slack: Any
+
+
+@inlined
+def step_size(rule: Any, loss: Any, squared_length: Any, weight: Any) -> Any:
+    """tau, of Eq. 8 for two classes; 0 where the row is zero and cannot change anything."""
+    softened = 2.0 * squared_length + rule.slack / weight
+    return min(rule.most * weight, loss / softened) if softened > 0 else 0.0
+
+
+@jit
+def passive_aggressive_epoch(
+    rows: Any, targets: Any, order: Any, state: Any, rule: Any, t: Any
+) -> Any:
+    """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
+    page = page_of(rows)
+    wanted = spans_of_targets(targets)
+    planes = spans_of(state)
+    tiles = tiles_used(planes)
+    last = order.size - 1
+    for k in range(order.size):  # departure 1
+        i = order[k]
+        label = label_of(wanted, i)
+        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
+        score_planes(page, a, b, ahead, planes, tiles)
+        best, rival_score = best_scores(planes.scores, planes.owner, tiles, label)
+        if rival_score >= best:
+            count_up(planes, MISTAKES)
+        loss = 1.0 - (np.float64(best) - np.float64(rival_score))
+        if loss > 0:
+            own = plane_of_own(planes.scores, planes.owner, tiles, label, best)
+            rival = plane_of_other(planes.scores, planes.owner, tiles, label, rival_score)
+            squared_length = np.float64(squared_norm(page, a, b))
+            weight = np.float64(weight_of(wanted, i))
+            tau = step_size(rule, loss, squared_length, weight)  # Fig. 1
+            if own != NO_PLANE:  # which a score that overflowed to NaN would leave
+                update(page, a, b, planes, own, rival, np.float32(tau), t)
+        t += 1
+    return t
+
+
+@register
+class PassiveAggressiveClassifier(HyperplaneClassifier):
+    """Linear classifier: each row moves the planes just as far as its margin asks for.
+
+    With two classes this is the binary algorithm, and `decision_function` is its w x; with more,
+    a step raises the plane of the row's class and lowers that of its best rival.
+    """
+
+    alpha: ClassVar[float] = 1.0  # type: ignore[misc]  # no parameter: nothing is regularised
+    variant: str = parameter(
+        default="PA-II",
+        allowed=one_of("PA-I", "PA-II"),
+        meaning=(
+            "How C holds steps back: 'PA-I' cuts them at C, which bounds what one wrong label can "
+            "do; 'PA-II' shortens all of them, and weights of rows and classes always count."
+        ),
+    )
+    C: float = parameter(
+        default=1.0,
+        allowed=positive(),
+        meaning=(
+            "Aggressiveness: larger fits the row at hand more closely, smaller learns more slowly "
+            "and is less misled by noise. It acts beside the squared length of a row: try 0.001 "
+            "to 1 for rows of length 1."
+        ),
+    )
+
+    def _alpha_of_planes(self, model: Model) -> float:
+        return 1.0 / max(model.n_steps, 1)  # alpha t = 1: W is the sum itself
+
+    def _rule(self, model: Model) -> StepRule:
+        C = float(self.C) / 2 if model.planes.room_left.size == 2 else float(self.C)
+        return StepRule(C, 0.0) if self.variant == "PA-I" else StepRule(math.inf, 1 / (2 * C))
+
+    def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
+        n_steps: int = passive_aggressive_epoch(
+            data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps
+        )
+        return n_steps
+
+    @property
+    def alpha_(self) -> NoReturn:
+        """There is none."""
+        raise AttributeError("PassiveAggressiveClassifier has no alpha; its parameter is C.")
