@@ -43,7 +43,7 @@ from polyplane.engine.rows.storage import open_row, page_of, score_planes, squar
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.estimator.parameters import one_of, parameter, positive, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import Model
+from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["PassiveAggressiveClassifier", "passive_aggressive_epoch"]
@@ -121,14 +121,14 @@ class PassiveAggressiveClassifier(HyperplaneClassifier):
         ),
     )
 
-    def _alpha_of_planes(self, model: Model) -> float:
+    def _alpha_of_planes(self, model: PlaneModel) -> float:
         return 1.0 / max(model.n_steps, 1)  # alpha t = 1: W is the sum itself
 
-    def _rule(self, model: Model) -> StepRule:
+    def _rule(self, model: PlaneModel) -> StepRule:
         C = float(self.C) / 2 if model.planes.room_left.size == 2 else float(self.C)
         return StepRule(C, 0.0) if self.variant == "PA-I" else StepRule(math.inf, 1 / (2 * C))
 
-    def _steps(self, model: Model, data: TrainingData, order: Array, chosen: Array) -> int:
+    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
         n_steps: int = passive_aggressive_epoch(
             data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps
         )
