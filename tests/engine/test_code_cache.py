@@ -59,6 +59,34 @@ def test_a_second_process_does_not_compile_again(tmp_path):
     assert COMPILES not in second.stderr
 
 
+def test_two_processes_that_compile_at_once_do_not_exchange_their_code(tmp_path, monkeypatch):
+    """Both have read the index before either writes it, and the first writes its code last."""
+    first, second, reader = (_files(tmp_path) for _ in range(3))
+    save_data = first._save_data
+
+    def save_late(name, data):
+        second.save("of bytes", "code for bytes")
+        save_data(name, data)
+
+    monkeypatch.setattr(first, "_save_data", save_late)
+    monkeypatch.setattr(second, "_load_index", dict)
+    first.save("of floats", "code for floats")
+    assert reader.load("of bytes") == "code for bytes"
+    assert reader.load("of floats") in (None, "code for floats")  # if forgotten, compiled again
+
+
+def test_code_for_the_same_types_is_written_to_the_same_file(tmp_path):
+    files = _files(tmp_path)
+    for code in ("once", "again"):
+        files.save("of floats", code)
+    assert files.load("of floats") == "again"
+    assert len(list(tmp_path.glob("*.nbc"))) == 1
+
+
+def _files(folder):
+    return module._CheckedFiles(str(folder), "loop", "stamp")
+
+
 @pytest.mark.compiled
 def test_compiled_code_lies_in_the_folder_of_its_sources(tmp_path):
     run_with_cache(tmp_path, SHUFFLE)

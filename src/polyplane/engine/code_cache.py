@@ -170,7 +170,22 @@ class CodeCache(FunctionCache):  # type: ignore[misc]
 
 
 class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """Index and code of one function; each file starts with a digest of the rest."""
+    """Index and code of one function; each file starts with a digest of the rest.
+
+    Numba numbers the files of code by what the index holds: two processes that compile at the same
+    time would take the same number for different types, and the next one would run the code of
+    one on the arrays of the other. Here a file is named by its types, so that no other can be it.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep code for these types; of two processes that do so, the index may forget one."""
+        overloads = self._load_index()
+        if key not in overloads:
+            named = self._dump((self._version, self._source_stamp, key))
+            number = int.from_bytes(DIGEST(named).digest()[:8], "big")
+            overloads[key] = self._data_name(number)
+            self._save_index(overloads)
+        self._save_data(overloads[key], data)
 
     def _load_index(self) -> Any:
         try:

@@ -80,7 +80,7 @@ def _fitted_of(estimator: Any, record: Any) -> FittedModel:
         found=vars(estimator).get("_found", {}),
         n_steps=int(estimator.n_steps_),
         n_passes=int(estimator.n_iter_),
-        alpha=float(estimator.alpha_) if is_planes else None,
+        alpha=float(training.models[0].alpha) if is_planes else None,
         gamma=None if is_planes else float(estimator.gamma_),
         history=estimator.history_ if is_planes else np.empty(0, HISTORY),
         version=polyplane.__version__,
