@@ -108,11 +108,17 @@ def test_a_failure_is_one_sentence_and_with_debug_a_traceback(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_shown_for_each_shell(shell, call, monkeypatch):
-    monkeypatch.delenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", raising=False)
     done = call("--show-completion", shell)
-    monkeypatch.delenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", raising=False)
     assert done.code == DONE
     assert "_POLYPLANE_COMPLETE" in done.out
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    assert call("--show-completion").out == done.out
+
+
+def test_completion_of_an_unknown_shell_is_refused(call):
+    done = call("--show-completion", "csh")
+    assert done.code == BAD_CALL
+    assert "bash, zsh, fish" in done.err
 
 
 @pytest.mark.parametrize(
@@ -124,12 +130,12 @@ def test_completion_is_shown_for_each_shell(shell, call, monkeypatch):
     ],
 )
 def test_verbs_and_algorithms_are_completed(typed, expected, call, monkeypatch):
-    monkeypatch.setenv("_POLYPLANE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_POLYPLANE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
     done = call()
     assert done.code == DONE
-    assert set(done.out.split()) == expected
+    assert {line.removeprefix("plain,") for line in done.out.split()} == expected
 
 
 def test_each_verb_has_a_module_with_a_function_run():

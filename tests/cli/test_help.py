@@ -58,7 +58,7 @@ def test_help_of_one_algorithm_speaks_of_it_alone(call):
 
 
 def test_help_does_not_load_what_it_does_not_need():
-    slow = ["numpy", "numba", "sklearn", "pyarrow", "typer", "rich"]
+    slow = ["numpy", "numba", "sklearn", "pyarrow", "click", "rich"]
     code = (
         "import sys; from polyplane.cli.main import main; main(sys.argv[1:]); "
         f"print([name for name in {slow} if name in sys.modules], file=sys.stderr)"

@@ -50,9 +50,10 @@ def test_verbs_that_do_not_train_load_no_scikit_learn(words, files, tmp_path):
 
 
 LATER = """
-from polyplane.cli.light_imports import import_scikit_learn
-import_scikit_learn()
+from polyplane.cli.light_imports import LATER, imported_lightly
+imported_lightly("polyplane.cli.verbs.train", with_estimators=True)
 import sys
+assert not sys.modules.keys() & set(LATER), sys.modules.keys() & set(LATER)
 assert "scipy.stats" not in sys.modules and "pandas" not in sys.modules
 import sklearn.utils.fixes as fixes, numpy as np
 print(fixes._mode(np.array([1, 2, 2]), axis=0)[0])  # uses scipy.stats

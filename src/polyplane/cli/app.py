@@ -1,17 +1,16 @@
-"""The verbs as commands of typer: parsing, suggestions and shell completion."""
+"""The verbs as commands of click: parsing, suggestions and shell completion."""
 
-import importlib
-import inspect
 import os
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from pathlib import PurePath
+from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
+from click.shell_completion import CompletionItem, get_completion_class
 
 from polyplane import __version__
 from polyplane.cli.failures import BAD_CALL, CallError, exit_code_of, tell
-from polyplane.cli.light_imports import import_scikit_learn
+from polyplane.cli.light_imports import imported_lightly
 from polyplane.cli.options.declarations import Argument, Option, Verb
 from polyplane.cli.options.help_text import help_of, overview
 from polyplane.cli.options.shared_options import PARAMETERS, READING, SCREEN, reading_of
@@ -20,21 +19,47 @@ from polyplane.cli.screen import Screen
 
 __all__ = ["run"]
 
-UsageError: Any = typer.BadParameter.__bases__[0]  # typer has no name of its own for it
 NUMBERS = {int: "a whole number", float: "a number"}
-COMPLETION = "--show-completion", "--install-completion"
+SHELLS = ("bash", "zsh", "fish")
+ANY_SHELL = "the one in use"
+
+
+class _Command(click.Command):
+    """A command with our own help."""
+
+    def __init__(self, verb: Verb):
+        parameters = [*map(_argument, verb.arguments), *map(_option, verb.options)]
+        super().__init__(verb.name, params=parameters, callback=_function_of(verb))
+        self.verb = verb
+
+    def get_help(self, ctx: click.Context) -> str:
+        return help_of(self.verb)
+
+
+class _Program(click.Group):
+    """The program with our own help."""
+
+    def __init__(self, verbs: Sequence[Verb]):
+        options = [
+            click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False,
+                         callback=_show_version),
+            click.Option(["--show-completion"], is_flag=False, flag_value=ANY_SHELL, is_eager=True,
+                         expose_value=False, callback=_show_completion),
+        ]  # fmt: skip
+        super().__init__("polyplane", {verb.name: _Command(verb) for verb in verbs}, params=options)
+
+    def get_help(self, ctx: click.Context) -> str:
+        verbs = [one.verb for one in self.commands.values() if isinstance(one, _Command)]
+        return overview(verbs)
 
 
 def run(words: Sequence[str]) -> int:
     """Do what a command line says; return the exit code."""
-    if len(words) == 2 and words[0] in COMPLETION:  # the shell is named, typer need not find out
-        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
     called = [name for name in words[:1] if name in VERBS]  # making them all takes 0.1 seconds
-    verbs = [verb_called(name, words) for name in called or VERBS]
-    command = typer.main.get_command(_app(verbs))
+    program = _Program([verb_called(name, words) for name in called or VERBS])
     try:
-        code = command.main(args=list(words), prog_name="polyplane", standalone_mode=False)
-    except UsageError as error:
+        code = program.main(args=list(words), prog_name="polyplane", standalone_mode=False)
+    except click.UsageError as error:
         path = f"polyplane {words[0]}" if words[0] in VERBS else "polyplane"
         message = error.format_message()
         tell(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{path} --help`.")
@@ -42,71 +67,57 @@ def run(words: Sequence[str]) -> int:
     return int(code or 0)
 
 
-def _app(verbs: Sequence[Verb]) -> typer.Typer:
-    app = typer.Typer(
-        cls=_group_that_says(lambda: overview(verbs)),
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-    )
-    app.callback()(_start)
-    for verb in verbs:
-        app.command(verb.name, cls=_command_that_says(verb))(_function_of(verb))
-    return app
-
-
-def _show_version(is_asked: bool) -> None:
+def _show_version(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
     if is_asked:
         print(f"polyplane {__version__}")
-        raise typer.Exit
+        context.exit()
 
 
-def _start(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version),
-    ] = False,
-) -> None:
-    """Nonlinear classifiers at the price of linear ones."""
+def _show_completion(context: click.Context, option: click.Parameter, shell: str | None) -> None:
+    """The lines that a shell's start-up file needs."""
+    if shell is None:
+        return
+    name = PurePath(os.environ.get("SHELL", "")).name if shell == ANY_SHELL else shell
+    if name not in SHELLS:
+        raise click.UsageError(f"--show-completion needs a shell: {', '.join(SHELLS)}")
+    completes = get_completion_class(name)
+    if completes is not None:
+        print(completes(context.command, {}, "polyplane", "_POLYPLANE_COMPLETE").source())
+    context.exit()
 
 
 def _function_of(verb: Verb) -> Callable[..., int]:
-    """A function with the signature that typer reads."""
-
     def call(**values: Any) -> int:
         return _exit_code(verb, values)
 
-    parameters = [*map(_argument, verb.arguments), *map(_option, verb.options)]
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in parameters}
-    call.__doc__ = verb.summary
     return call
 
 
-def _argument(argument: Argument) -> inspect.Parameter:
-    declared = typer.Argument(..., metavar=argument.shown, help=argument.help)
-    annotation = list[str] if argument.is_many else str
-    return _parameter(argument.name, annotation, declared)
+def _argument(argument: Argument) -> click.Argument:
+    return click.Argument(
+        [argument.name], metavar=argument.shown, nargs=-1 if argument.is_many else 1, required=True
+    )
 
 
-def _option(option: Option) -> inspect.Parameter:
+def _option(option: Option) -> click.Option:
     *others, last = option.spellings
-    names = [*others, f"{last}/{option.denial}" if option.denial else last]
+    names = [option.key, *others, f"{last}/{option.denial}" if option.denial else last]
     is_flag = option.kind is bool
-    default = option.default
-    if is_flag and not option.denial:
-        default = False
-    completes = (lambda: list(option.choices)) if option.choices else None
-    declared = typer.Option(
-        default, *names, metavar=None if is_flag else option.shown or None, help=option.help,
-        hidden=option.is_hidden, show_default=False, autocompletion=completes,
+    default = False if is_flag and not option.denial else option.default
+    return click.Option(
+        names, metavar=None if is_flag else option.shown or None, default=default,
+        is_flag=is_flag, multiple=option.kind == list[str], type=None if is_flag else str,
+        hidden=option.is_hidden, shell_complete=_completion_of(option),
     )  # fmt: skip
-    kind = str if option.kind in NUMBERS else option.kind
-    return _parameter(option.key, kind | None, declared)
 
 
-def _parameter(name: str, annotation: Any, declared: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=declared, annotation=annotation)
+def _completion_of(option: Option) -> Callable[..., list[CompletionItem]] | None:
+    """What a shell completes; without choices, click's own."""
+
+    def completes(context: Any, parameter: Any, begun: str) -> list[CompletionItem]:
+        return [CompletionItem(one) for one in option.choices if one.startswith(begun)]
+
+    return completes if option.choices else None
 
 
 # ---- what a verb is asked ----------------------------------------------------------------
@@ -129,14 +140,13 @@ def _work(verb: Verb, values: dict[str, Any], screen: Screen) -> int | None:
     if PARAMETERS in groups:
         asked["parameters"] = _given(verb, values, PARAMETERS)
     request = verb.request(**asked) if verb.request else None
-    if verb.trains:
-        import_scikit_learn()
-    does: Callable[..., int | None] = importlib.import_module(verb.module).run
+    does: Callable[..., int | None]
+    does = imported_lightly(verb.module, with_estimators=verb.trains).run
     return does(request, screen) if request is not None else does(screen, **asked)
 
 
 def _value_of(option: Option, given: Any) -> Any:
-    """Numbers of texts; typer's own words for what is none are not ours."""
+    """Numbers of texts; click's own words for what is none are not ours."""
     if given is None or option.kind not in NUMBERS:
         return given
     try:
@@ -150,26 +160,3 @@ def _given(verb: Verb, values: dict[str, Any], group: str) -> dict[str, Any]:
     """The options of a group that stand on the command line."""
     found = {o.name: values[o.key] for o in verb.options if o.group == group}
     return {name: value for name, value in found.items() if value not in (None, [], ())}
-
-
-# ---- help --------------------------------------------------------------------------------
-
-
-def _command_that_says(verb: Verb) -> type[TyperCommand]:
-    class Command(TyperCommand):
-        """A command with our own help."""
-
-        def format_help(self, ctx: Any, formatter: Any) -> None:
-            formatter.write(help_of(verb))
-
-    return Command
-
-
-def _group_that_says(text: Callable[[], str]) -> type[TyperGroup]:
-    class Group(TyperGroup):
-        """The program with our own help."""
-
-        def format_help(self, ctx: Any, formatter: Any) -> None:
-            formatter.write(text())
-
-    return Group

@@ -1,26 +1,37 @@
-"""scikit-learn without what no verb uses of it, for a quick start.
+"""Imports without what no verb uses of them, for a quick start.
 
-Its first import loads scipy.stats and pandas, two thirds of a second, for functions that nothing
-here calls: rows reach estimators as arrays. While it is imported, pandas counts as not installed
-and something stands in the place of scipy.stats; whoever needs them later gets the real ones.
+scikit-learn and SciPy load scipy.stats, pandas, numpy.f2py and other large parts, together a
+second, for functions that nothing here calls: rows reach estimators as arrays. While a verb is
+imported,
+pandas counts as not installed and something stands in the place of the others; whoever needs them
+later gets the real ones.
 """
 
 import contextlib
+import gc
 import importlib
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["import_scikit_learn"]
+__all__ = ["imported_lightly"]
 
-LIGHTLY = ("sklearn.base", "sklearn.pipeline", "sklearn.preprocessing", "sklearn.utils.multiclass")
-PANDAS, STATS = "pandas", "scipy.stats"
+OF_ESTIMATORS = ("sklearn.base", "sklearn.utils.multiclass")
+ABSENT = "pandas"
+LATER = (
+    "numpy.f2py", "numpy.testing", "pyarrow.compute", "scipy.optimize", "scipy.special",
+    "scipy.stats", "sklearn.pipeline", "sklearn.preprocessing",
+)  # fmt: skip
 
 
 class _Later(ModuleType):
     """A module that is loaded when something of it is asked for."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -30,16 +41,31 @@ class _Later(ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
 
-def import_scikit_learn() -> None:
-    """Import it lightly, unless it is there already."""
-    if "sklearn" in sys.modules:
-        return
+def imported_lightly(module: str, *, with_estimators: bool) -> Any:
+    """The module of a verb and, if it trains, scikit-learn before it."""
     absent: Any = None  # how Python marks what must not be imported
-    stats = _Later(STATS)
-    stats.__spec__ = find_spec(STATS)
-    with _standing_in(PANDAS, absent), _standing_in(STATS, stats):
-        for name in LIGHTLY:
+    importlib.import_module("numpy")  # asks itself for what stands in, without end
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_no_collection())
+        stack.enter_context(_standing_in(ABSENT, absent))
+        for name in LATER:
+            stack.enter_context(_standing_in(name, _Later(name)))
+        for name in OF_ESTIMATORS if with_estimators else ():
             importlib.import_module(name)
+        return importlib.import_module(module)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Nothing that an import makes is garbage: looking for some takes a tenth of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.freeze()
+            gc.enable()
 
 
 @contextlib.contextmanager
@@ -49,6 +75,9 @@ def _standing_in(name: str, stand_in: Any) -> Iterator[None]:
         yield
         return
     sys.modules[name] = stand_in
+    parent, _, child = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], child, stand_in)  # as an import does; the real one replaces it
     try:
         yield
     finally:

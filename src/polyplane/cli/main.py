@@ -1,4 +1,4 @@
-"""The program `polyplane`: help without delay, everything else through typer."""
+"""The program `polyplane`: help without delay, everything else through click."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    from polyplane.cli.app import run  # noqa: PLC0415  typer alone takes longer than help may
+    from polyplane.cli.app import run  # noqa: PLC0415  click alone takes longer than help may
 
     return run(words)
 

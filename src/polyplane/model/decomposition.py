@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy import special
 
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.targets import LEFT_OUT
@@ -121,7 +121,9 @@ class Decomposition(NamedTuple):
             return self._added_up(leads, -leads)
         if self.combine == "soft":
             wide = leads.astype(np.float64)
-            return self._added_up(np.log(DOUBT + expit(wide)), np.log(DOUBT + expit(-wide)))
+            return self._added_up(
+                np.log(DOUBT + special.expit(wide)), np.log(DOUBT + special.expit(-wide))
+            )
         cut = np.clip(leads, -1, 1)
         margins = self._added_up(cut, -cut)
         if self.combine == "margin":

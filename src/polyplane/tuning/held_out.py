@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn import preprocessing
 
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.planes.hyperplane_classifier import stratified
@@ -79,7 +79,9 @@ def new_scaler(kind: str, is_sparse: bool) -> Any:
     """A scaler that leaves zeros of sparse rows alone; None for "none"."""
     if kind == "none":
         return None
-    return MaxAbsScaler() if kind == "maxabs" else StandardScaler(with_mean=not is_sparse)
+    if kind == "maxabs":
+        return preprocessing.MaxAbsScaler()
+    return preprocessing.StandardScaler(with_mean=not is_sparse)
 
 
 def tried(

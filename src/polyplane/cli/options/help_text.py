@@ -1,4 +1,4 @@
-"""Help as text, made without typer or rich: it is there at once, and reads well at any width."""
+"""Help as text, made without click or rich: it is there at once, and reads well at any width."""
 
 import os
 import shutil
@@ -21,8 +21,7 @@ def overview(verbs: Sequence[Verb], width: int | None = None) -> str:
     width = width or _width()
     options = [
         ("--version", "Show the version."),
-        ("--install-completion [SHELL]", "Let bash, zsh or fish complete what is typed here."),
-        ("--show-completion [SHELL]", "Show what that would install."),
+        ("--show-completion [SHELL]", "Show what lets bash, zsh or fish complete what is typed."),
         ("--help", "Show this."),
     ]
     intro = "Nonlinear classifiers at the price of linear ones: train, predict, look inside."

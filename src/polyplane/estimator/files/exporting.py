@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from polyplane.estimator.files.fitted import SKLEARN_SCALERS, fitted_of, scaler_of
+from polyplane.estimator.files.fitted import fitted_of, scaler_of, sklearn_scalers, steps_of
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.thread_safety import view_of
@@ -61,7 +60,7 @@ def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
 
 def _steps(model: Any) -> Sequence[Any]:
     """The steps that do something, of which the last is a classifier of ours, all fitted."""
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    steps = steps_of(model)
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
     if not steps or not isinstance(steps[-1], HyperplaneClassifier | KernelClassifier):
         found = type(steps[-1] if steps else model).__name__
@@ -80,7 +79,7 @@ def _steps(model: Any) -> Sequence[Any]:
 
 def _scaler(scaler: Any, n_columns: int) -> Scaler:
     """What a fitted scaler does."""
-    name, known = type(scaler).__name__, tuple(SKLEARN_SCALERS.values())
+    name, known = type(scaler).__name__, tuple(sklearn_scalers().values())
     if type(scaler) not in known:
         kinds = ", ".join(kind.__name__ for kind in known)
         raise ModelError(f"{name} cannot be exported: before the classifier, only {kinds} can")

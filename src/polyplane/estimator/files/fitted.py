@@ -6,7 +6,7 @@ Here, and in `training_tables.py`, is all that model files know of the classes b
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn import preprocessing
 
 import polyplane
 from polyplane.engine.planes.planes import Array
@@ -21,15 +21,14 @@ from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
 from polyplane.model.scaling import Scaler
 
 __all__ = [
-    "SKLEARN_SCALERS",
     "estimator_of",
     "fitted_now",
     "fitted_of",
     "scaler_of",
     "sklearn_scaler_of",
+    "sklearn_scalers",
+    "steps_of",
 ]
-
-SKLEARN_SCALERS = {"maxabs": MaxAbsScaler, "minmax": MinMaxScaler, "standard": StandardScaler}
 
 
 # ---- estimators to fitted models ---------------------------------------------------------
@@ -163,9 +162,23 @@ def _check_found(estimator: Any) -> None:
 # ---- scalers -----------------------------------------------------------------------------
 
 
+def sklearn_scalers() -> dict[str, Any]:
+    """The scalers that a model may have before it; asked late, for they load much of SciPy."""
+    return {
+        "maxabs": preprocessing.MaxAbsScaler,
+        "minmax": preprocessing.MinMaxScaler,
+        "standard": preprocessing.StandardScaler,
+    }
+
+
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline, or the model alone."""
+    return [step for _, step in getattr(model, "steps", [("", model)])]
+
+
 def scaler_of(scaler: Any) -> Scaler:
     """What a fitted scaler of scikit-learn does."""
-    kinds = {machine: kind for kind, machine in SKLEARN_SCALERS.items()}
+    kinds = {machine: kind for kind, machine in sklearn_scalers().items()}
     kind = kinds[type(scaler)]
     names = getattr(scaler, "feature_names_in_", None)
     n_rows = getattr(scaler, "n_samples_seen_", None)  # of columns with gaps, one for each
@@ -217,7 +230,7 @@ def sklearn_scaler_of(scaler: Scaler) -> Any:
 
 
 def _new_scaler(scaler: Scaler) -> Any:
-    machine = SKLEARN_SCALERS[scaler.kind]
+    machine = sklearn_scalers()[scaler.kind]
     if scaler.kind == "minmax":
         return machine(feature_range=(scaler.low, scaler.high), clip=scaler.clips)
     if scaler.kind == "standard":

@@ -10,17 +10,18 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sklearn.pipeline import Pipeline
+from sklearn import pipeline
 
 import polyplane
 from polyplane.data.table.layout import Layout
 from polyplane.estimator.files.finished_training import LEFT_OUT, FinishedTraining
 from polyplane.estimator.files.fitted import (
-    SKLEARN_SCALERS,
     estimator_of,
     fitted_now,
     scaler_of,
     sklearn_scaler_of,
+    sklearn_scalers,
+    steps_of,
 )
 from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
@@ -50,7 +51,7 @@ class SavedModel:
         """What takes X as it comes."""
         if self.scaler is None:
             return self.estimator
-        return Pipeline([("scaler", self.scaler), ("classifier", self.estimator)])
+        return pipeline.Pipeline([("scaler", self.scaler), ("classifier", self.estimator)])
 
 
 def save(model: Any, path: Any, *, training: bool = True) -> None:
@@ -67,10 +68,10 @@ def load(path: Any) -> Any:
 
 
 def _saved(model: Any) -> SavedModel:
-    if not isinstance(model, Pipeline):
-        return SavedModel(model)
-    *before, last = [step for _, step in model.steps]
-    scalers = tuple(SKLEARN_SCALERS.values())
+    *before, last = steps_of(model)
+    if not before:
+        return SavedModel(last)
+    scalers = tuple(sklearn_scalers().values())
     if len(before) > 1 or not all(type(step) in scalers for step in before):
         raise ModelError(
             "a pipeline can be saved if it is a polyplane classifier behind at most one of "

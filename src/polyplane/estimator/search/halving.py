@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
+from scipy import optimize, special
 
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.progress import Report
@@ -36,9 +35,9 @@ def calibrated(scores: Array, labels: Array) -> Judgement:
 
     def loss(log_factor: float) -> float:
         factor = np.exp(log_factor)
-        return float(np.mean(logsumexp(factor * scores, axis=1) - factor * own))
+        return float(np.mean(special.logsumexp(factor * scores, axis=1) - factor * own))
 
-    found = minimize_scalar(loss, bounds=RANGE_OF_LOG_FACTOR, method="bounded")
+    found = optimize.minimize_scalar(loss, bounds=RANGE_OF_LOG_FACTOR, method="bounded")
     return Judgement(float(found.fun), float(np.exp(found.x)))
 
 
