@@ -1,21 +1,26 @@
 """How a classifier sees the columns of X, so that nobody has to scale them first.
 
 Kinds    plain    real columns are standardised
-         rank     real columns become their ranks, standardised: rank(x) is the share of rows below
-                  x and half of those equal to it, exact at up to 64 knots, and linear in between
-         knots    the same, and eight hats along the ranks, so that planes can bend; a column of 3
-                  to 8 values is a category, with a hat for each of them and no linear feature;
-                  one of two values is plain
-Others   columns of 0 and 1 are not shifted, so that sparse rows stay sparse. Columns that never
-         change say nothing and are dropped. Data that are not tabular, wide and sparse such as
-         texts and images, are left alone altogether.
-Length   linear features have one common factor and hats one height, such that both parts, and the
-         whole, have length 1 in the root mean square: steps then suit all data. The constant
-         feature is 1 beside them; data left alone get one as long as their rows instead.
-Folding  standardisation is linear, so finished planes take it in: they apply to X as it comes, or
-         to rows in which only columns with knots are mapped. In float32 that costs accuracy if
-         means are many deviations from zero: errors are up to 3e-7 |mean| / deviation of the
-         spread of the scores, so 1e-3 of it at a mean of some thousands, a fifth at a million.
+         rank     real columns are there twice, standardised and as their standardised ranks:
+                  rank(x) is the share of rows below x and half of those equal to it
+         knots    the same, and eight hats a column, so that planes can bend along it
+         fine     the same, and hats at up to 8, 32 and 128 knots: any curve, if shrinkage is strong
+Knots    values that are met often have one each, the others lie evenly among the rest of the rows:
+         up to 64 ('fine': 128). The hats of a level are at some of them, evenly.
+Others   columns of 0 and 1 are left as they are, so that sparse rows stay sparse; unless plain, a
+         column of 3 to 8 values is a category, with a hat for each of them and no linear feature.
+         Columns that never change say nothing and are dropped. Data in which all columns are of one
+         kind and mostly zero, such as texts and images, are left alone altogether.
+Length   values and ranks have the squared length 1/2 each, as all of a column's hats have that of
+         their level; one factor then brings the whole to length 1 in the root mean square: steps
+         then suit all data. The constant feature is 1 beside them; data left alone get one as long
+         as their rows instead.
+Folding  standardisation is linear, so finished planes take it in: they apply to X as it comes. In
+         float32 that costs accuracy if means are many deviations from zero: errors are up to
+         3e-7 |mean| / deviation of the spread of the scores, so 1e-3 of it at a mean of some
+         thousands, a fifth at a million. All that is made of a column with knots is straight
+         between two of them: there planes become their values at the knots, two of which count for
+         a row, however many features it was trained on. Beyond its knots a column is cut.
 Width    of wide sparse data with at most half of the columns in use only these have features: a
          fit costs what its rows hold, however far apart their columns are.
 Rows     statistics are of all training rows, values and ranks of at most 20,000, evenly spaced.
@@ -32,39 +37,50 @@ from polyplane.engine.inspection import ColumnStatistics, column_statistics
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import aligned_zeros
+from polyplane.engine.rows.leveled import LevelTable, leveled_rows
 from polyplane.engine.rows.mapped import ColumnTable, mapped_rows
 from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, matrix_of, packed
 
-__all__ = ["KINDS", "ColumnMap", "column_map", "compact_rows"]
+__all__ = ["KINDS", "ColumnMap", "FoldedMap", "column_map", "compact_rows"]
 
-KINDS = "plain", "rank", "knots"
-MOST_TABULAR_COLUMNS = 200  # wider data are tabular if they are dense
+KINDS = "plain", "rank", "knots", "fine"
+LEVELS = {"rank": (), "knots": ((8, 0.3),), "fine": ((8, 1.0), (32, 1.0), (128, 1.0))}
+# hats of a column, and their share of the squared length
+MOST_KNOTS = {"rank": 64, "knots": 64, "fine": 128}
+ROOM_OF_FEW = 64  # real columns: fewer are a table, whatever they hold
 LEAST_TABULAR_SHARE = 0.75  # of entries that are not zero
+MOST_ALIKE = 10.0  # times as large are most columns as others if all are of one kind
 LEAST_DEVIATION = 1e-30  # below that a column counts as constant: its factor would overflow
+VERY_WIDE = 200  # columns, of which only those in use get features if that is at most half
 ROWS_LOOKED_AT = 20_000
-MOST_KNOTS = 64
 MOST_CATEGORIES = 8
-N_HATS = 8
+HALF = math.sqrt(0.5)
 NOTHING = np.empty(0, np.float32)
 
 
+class _Level(NamedTuple):
+    """One curve along a column, or the hats along it."""
+
+    places: Array  # of each knot
+    n_hats: int
+    height: float
+
+
 class _Column(NamedTuple):
-    """How a column is mapped before lengths are settled; without arguments, not at all."""
+    """How a column is mapped before its length is settled; without arguments, not at all."""
 
     shift: float = 0.0
     factor: float = 0.0
-    squared_linear: float = 0.0  # mean square of the linear feature
+    squared: float = 0.0  # mean squared length of its features
     knots: Array = NOTHING
-    ranks: Array = NOTHING
-    n_hats: int = 0
-    squared_hats: float = 0.0  # mean squared length of the hats, if their height is 1
+    levels: tuple[_Level, ...] = ()
 
 
 @dataclass(frozen=True)
 class ColumnMap:
     """What columns become for training, and how planes learnt there apply to X."""
 
-    table: ColumnTable | None  # None: columns are left alone
+    table: LevelTable | None  # None: columns are left alone
     n_columns: int
     n_features: int  # in training, without the constant
     constant: float  # value of the constant feature in training, where there is an intercept
@@ -75,13 +91,25 @@ class ColumnMap:
         """Whether prediction, too, has to map rows."""
         return self.table is not None and self.table.knots.size > 0
 
+    @property
+    def n_folded(self) -> int:
+        """Features of finished planes, without the constant."""
+        n_knots = 0 if self.table is None else int(self.table.knots.size)
+        return self.n_features if n_knots == 0 else self.n_columns + n_knots
+
+    def count_entries(self) -> int:
+        """Most features of a row that are not zero in training, of columns that are mapped."""
+        if self.table is None:
+            return self.n_columns
+        return self.n_columns + int(np.minimum(self.table.n_hats, 2).sum())
+
     def for_training(self, rows: Any) -> Rows:
         """Rows as training sees them; a constant of 0 stays 0."""
         rows = self._compact(rows)
         seen: Rows = (
             rows._replace(constant=np.float32(self.constant * rows.constant))
             if self.table is None
-            else mapped_rows(rows, self.table)
+            else leveled_rows(rows, self.table)
         )
         return seen
 
@@ -122,11 +150,20 @@ class ColumnMap:
         """
         planes = sums.astype(np.float64)
         planes[0] *= self.constant * constant
-        if self.table is not None:
-            plain = np.flatnonzero(np.diff(self.table.knot_starts) == 0)
-            planes[1 + plain] *= self.table.factors[plain, None]
-            planes[0] -= (planes[1 + plain] * self.table.shifts[plain, None]).sum(axis=0)
-        return planes.astype(np.float32)
+        table = self.table
+        if table is None:
+            return planes.astype(np.float32)
+        folded = np.zeros((1 + self.n_folded, planes.shape[1]))
+        folded[0] = planes[0]
+        has_knots = np.diff(table.knot_starts) > 0
+        plain = np.flatnonzero(~has_knots)
+        folded[1 + plain] = planes[1 + plain] * table.factors[plain, None].astype(np.float64)
+        folded[0] -= (folded[1 + plain] * table.shifts[plain, None]).sum(axis=0)
+        for j in np.flatnonzero(has_knots):
+            first, end = table.knot_starts[j : j + 2]
+            at_knots = slice(1 + self.n_columns + first, 1 + self.n_columns + end)
+            folded[at_knots] = _values_at_knots(table, j, planes[1:])
+        return folded.astype(np.float32)
 
     def widened(self, n_columns: int) -> "ColumnMap":
         """The same map for more columns: new ones are scaled like others, and not shifted."""
@@ -149,28 +186,80 @@ class ColumnMap:
             shifts=_longer(self.table.shifts, n_new, 0.0),
             factors=_longer(self.table.factors, n_new, factor),
             knot_starts=_longer(self.table.knot_starts, n_new, n_knots),
-            n_hats=_longer(self.table.n_hats, n_new, 0),
-            first_hat=_longer(self.table.first_hat, n_new, 0),
+            n_hats=_wider(self.table.n_hats, n_new),
+            first_hat=_wider(self.table.first_hat, n_new),
+            heights=_wider(self.table.heights, n_new),
         )
         return replace(self, table=table, n_columns=n_columns, n_features=n_columns)
 
-    def of_prediction(self) -> "ColumnMap":
+    def of_prediction(self) -> "FoldedMap":
         """What is left of the map once planes have taken in all that is linear."""
         table = self._prediction_table() if self.has_knots else None
-        return ColumnMap(table, self.n_columns, self.n_features, 1.0, self.used)
+        return FoldedMap(table, self.n_columns, self.n_folded, self.used)
 
-    def _prediction_table(self) -> Any:
-        """The map without what folded planes have taken in."""
+    def _prediction_table(self) -> ColumnTable:
+        """Columns as they are, or two hats at the knots beside each value."""
         table: Any = self.table
-        has_knots = np.diff(table.knot_starts) > 0
-        return table._replace(
-            shifts=np.where(has_knots, table.shifts, np.float32(0)),
-            factors=np.where(has_knots, table.factors, np.float32(1)),
+        n_knots = np.diff(table.knot_starts).astype(np.int32)
+        owner = np.repeat(np.arange(n_knots.size), n_knots)
+        place = np.arange(owner.size) - table.knot_starts[owner]
+        return ColumnTable(
+            shifts=np.zeros(n_knots.size, np.float32),
+            factors=(n_knots == 0).astype(np.float32),
+            knot_starts=table.knot_starts,
+            knots=table.knots,
+            ranks=(place / np.maximum(n_knots[owner] - 1, 1)).astype(np.float32),
+            n_hats=n_knots,
+            first_hat=(n_knots.size + n_knots.cumsum() - n_knots).astype(np.int32),
+            height=np.float32(1),
         )
+
+
+@dataclass(frozen=True)
+class FoldedMap:
+    """How finished planes see the columns of X."""
+
+    table: ColumnTable | None  # None: columns are left alone
+    n_columns: int
+    n_features: int  # without the constant
+    used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
+
+    @property
+    def has_knots(self) -> bool:
+        """Whether rows have to be mapped."""
+        return self.table is not None
+
+    def for_prediction(self, rows: Any) -> Rows:
+        """Rows as planes see them; their constant must be 1, intercept or not."""
+        rows = rows if self.used is None else compact_rows(rows, self.used)
+        seen: Rows = rows if self.table is None else mapped_rows(rows, self.table)
+        return seen
+
+
+def _values_at_knots(table: LevelTable, j: int, planes: Array) -> Array:
+    """What planes over the features of column j score at each of its knots."""
+    first, end = table.knot_starts[j : j + 2]
+    knots = table.knots[first:end].astype(np.float64)
+    values: Array = np.outer((knots - table.shifts[j]) * table.factors[j], planes[j])
+    for level, n_hats in enumerate(table.n_hats[:, j]):
+        places = table.places[level, first:end].astype(np.float64)
+        height, hat = float(table.heights[level, j]), int(table.first_hat[level, j])
+        if n_hats == 1:
+            values += np.outer(height * places, planes[hat])
+        elif n_hats > 1:
+            left = np.minimum(places.astype(int), n_hats - 2)
+            share = (places - left)[:, None]
+            of_hats = planes[hat : hat + n_hats]
+            values += height * ((1 - share) * of_hats[left] + share * of_hats[left + 1])
+    return values
 
 
 def _longer(array: Array, n_new: int, fill: float) -> Array:
     return np.concatenate([array, np.full(n_new, fill, array.dtype)])
+
+
+def _wider(array: Array, n_new: int) -> Array:
+    return np.pad(array, ((0, 0), (0, n_new)))
 
 
 def compact_rows(rows: Any, used: Array) -> CsrRows:
@@ -197,7 +286,7 @@ def _places(used: Array, columns: Array) -> tuple[Array, Array]:
 
 def _few_in_use(rows: Any, n_columns: int) -> Array | None:
     """The columns in use of CSR rows, if they are at most half of very many."""
-    if not isinstance(rows, CsrRows) or n_columns <= MOST_TABULAR_COLUMNS:
+    if not isinstance(rows, CsrRows) or n_columns <= VERY_WIDE:
         return None
     is_used = np.zeros(n_columns, bool)
     is_used[rows.columns] = True
@@ -206,22 +295,29 @@ def _few_in_use(rows: Any, n_columns: int) -> Array | None:
 
 
 def column_map(
-    rows: Any, order: Array, n_columns: int, kind: str, may_leave_out: bool = False
+    rows: Any,
+    order: Array,
+    n_columns: int,
+    kind: str,
+    may_leave_out: bool = False,
+    must_map: bool = False,
 ) -> ColumnMap:
     """The map of this kind for dense or CSR rows, found from the rows of `order`.
 
-    It may leave out columns that none of all rows uses.
+    It may leave out columns that none of all rows uses. Texts and images are left alone, unless
+    they must be mapped.
     """
     if kind not in KINDS:
         raise ValueError(f"columns must be one of {', '.join(KINDS)}, not {kind!r}.")
-    used = _few_in_use(rows, n_columns) if may_leave_out else None
-    if used is not None:  # so few are not tabular
-        statistics = column_statistics(compact_rows(rows, used), order, used.size)
+    used = _few_in_use(rows, n_columns) if may_leave_out and not must_map else None
+    seen = rows if used is None else compact_rows(rows, used)
+    n_features = n_columns if used is None else used.size
+    statistics = column_statistics(seen, order, n_features)
+    if not must_map and not _is_tabular(statistics, order.size):
         length = _root_mean_square_length(statistics) or 1.0
-        return ColumnMap(None, n_columns, used.size, length, used)
-    statistics = column_statistics(rows, order, n_columns)
-    if not _is_tabular(statistics, order.size):
-        return ColumnMap(None, n_columns, n_columns, _root_mean_square_length(statistics) or 1.0)
+        return ColumnMap(None, n_columns, n_features, length, used)
+    if used is not None:
+        statistics = column_statistics(rows, order, n_columns)
     n_looked_at = 0 if kind == "plain" else ROWS_LOOKED_AT
     values = _values(rows, _evenly_spaced(order, n_looked_at), n_columns)
     table = _table([_column(kind, statistics, j, values[:, j]) for j in range(n_columns)])
@@ -229,9 +325,17 @@ def column_map(
 
 
 def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
-    n_columns, n_nonzero = statistics.mean.size, float(statistics.n_nonzero.sum())
-    is_narrow: bool = n_columns <= MOST_TABULAR_COLUMNS
-    return is_narrow or n_nonzero >= LEAST_TABULAR_SHARE * n_rows * n_columns
+    """Whether columns are quantities of their own: few, or dense, or of different sizes."""
+    is_real = ~statistics.is_binary & (statistics.deviation >= LEAST_DEVIATION)
+    n_nonzero = statistics.n_nonzero[is_real]
+    if n_nonzero.size < ROOM_OF_FEW or n_nonzero.sum() >= LEAST_TABULAR_SHARE * (
+        n_rows * n_nonzero.size
+    ):
+        return True
+    squared = np.square(statistics.mean[is_real]) + np.square(statistics.deviation[is_real])
+    sizes = np.sqrt(squared * n_rows / np.maximum(n_nonzero, 1))  # of entries that are not zero
+    small, large = np.quantile(sizes, [0.1, 0.9])
+    return bool(large > MOST_ALIKE * small)
 
 
 def _root_mean_square_length(statistics: ColumnStatistics) -> float:
@@ -249,71 +353,93 @@ def _values(rows: Any, order: Array, n_columns: int) -> Array:
     return values
 
 
+# ---- one column --------------------------------------------------------------------------
+
+
 def _column(kind: str, statistics: ColumnStatistics, j: int, values: Array) -> _Column:
     """What becomes of column j, of which some values are given unless it can only be plain."""
     mean, deviation = float(statistics.mean[j]), float(statistics.deviation[j])
     if deviation < LEAST_DEVIATION:
         return _Column()
     if statistics.is_binary[j]:
-        return _Column(factor=1.0, squared_linear=mean)
+        return _Column(factor=1.0, squared=mean)
     distinct, counts = np.unique(values, return_counts=True)
-    if kind == "rank" and distinct.size > 1:
-        return _ranked(distinct, counts, 0)
-    if kind == "knots" and distinct.size > MOST_CATEGORIES:
-        return _ranked(distinct, counts, N_HATS)
-    if kind == "knots" and distinct.size > 2:
-        return _category(distinct)
-    return _Column(mean, 1 / deviation, 1.0)
+    if kind == "plain" or distinct.size <= 2:
+        return _Column(mean, 1 / deviation, 1.0)
+    if distinct.size <= MOST_CATEGORIES:
+        hats = _Level(np.arange(distinct.size), distinct.size, 1.0)
+        return _Column(squared=1.0, knots=distinct, levels=(hats,))
+    return _spread(kind, distinct, counts, mean, deviation)
 
 
-def _category(distinct: Array) -> _Column:
-    ranks = np.arange(distinct.size) / (distinct.size - 1)
-    return _Column(knots=distinct, ranks=ranks, n_hats=distinct.size, squared_hats=1.0)
+def _spread(kind: str, distinct: Array, counts: Array, mean: float, deviation: float) -> _Column:
+    """Values, ranks and hats of a real column of these values, met so many times each."""
+    chosen = _knots(counts, MOST_KNOTS[kind])
+    knots = distinct[chosen]
+    levels = [_rank_level(distinct, counts, chosen)]
+    shares: dict[int, float] = {}  # of hats that are the same, since there are no more knots
+    for n_hats, share in LEVELS[kind]:
+        n = min(n_hats, knots.size)
+        shares[n] = shares.get(n, 0.0) + share
+    levels += [_hat_level(distinct, counts, knots, n, share) for n, share in shares.items()]
+    squared = 1.0 + sum(shares.values())
+    return _Column(mean, HALF / deviation, squared, knots, tuple(levels))
 
 
-def _ranked(distinct: Array, counts: Array, n_hats: int) -> _Column:
-    chosen, middles = _knots(counts)
+def _knots(counts: Array, n_most: int) -> Array:
+    """Which of some values, met so many times each, are knots."""
+    if counts.size <= n_most:
+        return np.arange(counts.size)
+    n_rows = int(counts.sum())
+    is_often = counts * n_most > n_rows
+    n_up_to = np.cumsum(np.where(is_often, 0, counts))
+    n_rest = max(2, n_most - int(is_often.sum()))
+    places = np.arange(n_rest) * (n_up_to[-1] - 1) // (n_rest - 1)
+    rest = np.searchsorted(n_up_to, places, side="right")
+    return np.unique([0, counts.size - 1, *np.flatnonzero(is_often), *rest])
+
+
+def _rank_level(distinct: Array, counts: Array, chosen: Array) -> _Level:
+    """The ranks, standardised."""
+    middles = (counts.cumsum() - counts / 2) / counts.sum()
     ranks = np.interp(distinct, distinct[chosen], middles[chosen])
     mean = float(np.average(ranks, weights=counts))
     deviation = math.sqrt(np.average(np.square(ranks - mean), weights=counts))
-    hats = np.average(_squared_hats(ranks, n_hats), weights=counts) if n_hats else 0.0
-    return _Column(mean, 1 / deviation, 1.0, distinct[chosen], middles[chosen], n_hats, float(hats))
+    return _Level((middles[chosen] - mean) / deviation, 1, HALF)
 
 
-def _knots(counts: Array) -> tuple[Array, Array]:
-    """Which of some values, met so many times each, are knots, and the ranks of all values."""
-    n_up_to = counts.cumsum()
-    n_rows = n_up_to[-1]
-    middles = (n_up_to - counts / 2) / n_rows
-    if counts.size <= MOST_KNOTS:
-        return np.arange(counts.size), middles
-    places = np.arange(MOST_KNOTS) * (n_rows - 1) // (MOST_KNOTS - 1)
-    return np.unique(np.searchsorted(n_up_to, places, side="right")), middles
+def _hat_level(distinct: Array, counts: Array, knots: Array, n_hats: int, share: float) -> _Level:
+    """Hats at so many of the knots, evenly, of this mean squared length."""
+    at = knots[np.arange(n_hats) * (knots.size - 1) // (n_hats - 1)]
+    part = np.interp(distinct, at, np.arange(n_hats)) % 1
+    squared = np.average(np.square(part) + np.square(1 - part), weights=counts)
+    return _Level(np.interp(knots, at, np.arange(n_hats)), n_hats, math.sqrt(share / squared))
 
 
-def _squared_hats(ranks: Array, n_hats: int) -> Array:
-    """Squared length of the two hats beside each rank."""
-    share = ranks * (n_hats - 1) % 1
-    squared: Array = np.square(share) + np.square(1 - share)
-    return squared
+# ---- all columns -------------------------------------------------------------------------
 
 
-def _table(columns: Sequence[_Column]) -> ColumnTable:
+def _table(columns: Sequence[_Column]) -> LevelTable:
     """The columns brought to length 1."""
-    linear = sum(column.squared_linear for column in columns)
-    hats = sum(column.squared_hats for column in columns)
-    share = 0.5 if linear > 0 and hats > 0 else 1.0
-    factor = math.sqrt(share / linear) if linear > 0 else 0.0
-    height = math.sqrt(share / hats) if hats > 0 else 0.0
-    n_hats = np.array([column.n_hats for column in columns], np.int32)
+    squared = sum(column.squared for column in columns)
+    factor = 1 / math.sqrt(squared) if squared > 0 else 0.0
+    n_levels = max((len(column.levels) for column in columns), default=0)
     starts = np.cumsum([0, *(column.knots.size for column in columns)])
-    return ColumnTable(
+    places = np.zeros((n_levels, starts[-1]), np.float32)
+    n_hats = np.zeros((n_levels, len(columns)), np.int32)
+    heights = np.zeros((n_levels, len(columns)), np.float32)
+    for j, column in enumerate(columns):
+        for k, level in enumerate(column.levels):
+            places[k, starts[j] : starts[j + 1]] = level.places
+            n_hats[k, j], heights[k, j] = level.n_hats, factor * level.height
+    first_hat = len(columns) + n_hats.ravel().cumsum() - n_hats.ravel()
+    return LevelTable(
         shifts=np.array([column.shift for column in columns], np.float32),
         factors=np.array([column.factor * factor for column in columns], np.float32),
         knot_starts=starts.astype(np.int32),
         knots=np.concatenate([NOTHING, *(column.knots for column in columns)]),
-        ranks=np.concatenate([NOTHING, *(column.ranks for column in columns)]).astype(np.float32),
+        places=places,
         n_hats=n_hats,
-        first_hat=(len(columns) + n_hats.cumsum() - n_hats).astype(np.int32),
-        height=np.float32(height),
+        first_hat=first_hat.reshape(n_hats.shape).astype(np.int32),
+        heights=heights,
     )

@@ -41,7 +41,17 @@ from polyplane.engine.tiles import (
     splat,
 )
 
-__all__ = ["ColumnTable", "MappedRows", "mapped_rows"]
+__all__ = [
+    "ColumnTable",
+    "InnerKnots",
+    "MappedRows",
+    "find_knots",
+    "inner_knots",
+    "mapped_rows",
+    "put_entry",
+    "put_linear",
+    "spread_base_row",
+]
 
 
 class ColumnTable(NamedTuple):
@@ -93,19 +103,22 @@ class MappedPage(NamedTuple):
 def mapped_rows(rows: Any, table: ColumnTable) -> MappedRows:
     """Dense or CSR rows under the map."""
     scratch = _scratch(table.shifts.size)
-    return MappedRows(rows, rows.constant, table, _inner_knots(table), *scratch)
+    return MappedRows(
+        rows, rows.constant, table, inner_knots(table.knot_starts, table.knots), *scratch
+    )
 
 
-def _inner_knots(table: ColumnTable) -> InnerKnots:
-    n_knots = np.diff(table.knot_starts)
+def inner_knots(knot_starts: Any, all_knots: Any) -> InnerKnots:
+    """The knots between the first and the last of each column."""
+    n_knots = np.diff(knot_starts)
     columns = np.flatnonzero(n_knots).astype(np.int32)
     n_tiles = -(-(n_knots[columns] - 2) // LANES)
     starts = np.append(0, n_tiles.cumsum() * LANES).astype(np.int32)
     owner = np.repeat(np.arange(columns.size), n_knots[columns])
-    place = np.arange(owner.size) - table.knot_starts[columns][owner]
+    place = np.arange(owner.size) - knot_starts[columns][owner]
     is_inner = (place > 0) & (place < n_knots[columns][owner] - 1)
     knots = np.full(starts[-1], np.inf, np.float32)
-    knots[(starts[owner] + place - 1)[is_inner]] = table.knots[is_inner]
+    knots[(starts[owner] + place - 1)[is_inner]] = all_knots[is_inner]
     return InnerKnots(columns, starts, knots)
 
 
@@ -142,7 +155,7 @@ def _mapped_page(rows: Any) -> Any:
 
 
 @inlined
-def _spread_base_row(page: Any, i: Any, later: Any) -> Any:
+def spread_base_row(page: Any, i: Any, later: Any) -> Any:
     """Row i of the base with its zeros."""
     a, b, ahead = open_row(page.base, i, later)
     for j in range(page.linear.width):
@@ -154,7 +167,7 @@ def _spread_base_row(page: Any, i: Any, later: Any) -> Any:
 
 
 @inlined
-def _find_knots(page: Any) -> Any:
+def find_knots(page: Any) -> Any:
     """For each column with knots, at its place in the page: the knot where the line of x begins.
 
     Inner knots above x are counted, all of them, a tile at a time: in a search by halves every
@@ -188,14 +201,14 @@ def _rank_columns(page: Any) -> Any:
 
     All knots are found before the first is used: one loop for both would keep more waiting.
     """
-    _find_knots(page)
+    find_knots(page)
     for k in range(page.n_ranked):
         j = at(page.inner.columns, k)
         put(page.row_value, j, _rank(page.table, at(page.index, k), at(page.row_value, j)))
 
 
 @inlined
-def _put_linear(page: Any) -> Any:
+def put_linear(page: Any) -> Any:
     """The linear features, packed like any dense row; return how many are not zero."""
     table = page.table
     for j in range(page.linear.width):
@@ -206,7 +219,7 @@ def _put_linear(page: Any) -> Any:
 
 
 @inlined
-def _put_entry(page: Any, n: Any, feature: Any, x: Any) -> Any:
+def put_entry(page: Any, n: Any, feature: Any, x: Any) -> Any:
     """Entry n of the page, which the next overwrites if it is zero; return how many there are."""
     put(page.index, n, np.int32(feature))
     put(page.value, n, x)
@@ -224,15 +237,15 @@ def _put_hats(page: Any, n: Any) -> Any:
             i = min(int(place), n_gaps - 1)
             share = place - np.float32(i)
             hat = at(table.first_hat, j) + i
-            n = _put_entry(page, n, hat, table.height * (np.float32(1) - share))
-            n = _put_entry(page, n, hat + 1, table.height * share)
+            n = put_entry(page, n, hat, table.height * (np.float32(1) - share))
+            n = put_entry(page, n, hat + 1, table.height * share)
     return n
 
 
 def _mapped_open(page: Any, i: Any, later: Any) -> Any:
-    _spread_base_row(page, i, later)
+    spread_base_row(page, i, later)
     _rank_columns(page)
-    return 0, _put_hats(page, _put_linear(page)), 0
+    return 0, _put_hats(page, put_linear(page)), 0
 
 
 def _count_base(rows: MappedRows) -> int:
