@@ -46,7 +46,7 @@ def main():
         for machine, model in machines().items():
             model.fit(X[some], y[some])
             if machine.endswith("factor"):
-                model._training.calibration = 1.0
+                model._training.own.calibration = 1.0
             shares = model.predict_proba(X_test)
             error = 100 * np.mean(model.classes_[shares.argmax(axis=1)] != y_test)
             ece = calibration_error(y_test, shares, model.classes_)

@@ -25,7 +25,7 @@ def rows_of_planes(estimator, X):
     """The rows as the planes see them: as they are, with products of columns, or ranked."""
     if multiplies(estimator):
         return poly2_map(X, estimator.gamma, estimator.coef0)
-    columns = estimator._training.columns
+    columns = getattr(estimator._training.own, "columns", None)
     if columns is None or not columns.has_knots:
         return X
     rows = dense_rows(np.ascontiguousarray(X), 1.0)

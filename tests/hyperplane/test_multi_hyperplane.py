@@ -17,7 +17,7 @@ pytestmark = pytest.mark.loops
 def start_of(machine):
     """Theta before the first step, by the seed that the model drew."""
     model, labels = only_model(machine), range(machine.classes_.size)
-    planes = [model.start_of(machine.n_planes, label, model.start_length) for label in labels]
+    planes = [model.start_of(machine.n_planes, label, model.own.start_length) for label in labels]
     return np.concatenate(planes).astype(np.float64)
 
 

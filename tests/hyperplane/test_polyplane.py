@@ -58,7 +58,7 @@ def test_a_fit_is_the_reference_on_standardised_columns():
     def begin(self, model, n_steps):
         starts["planes"] = model.planes.sums.copy()
         starts["lanes"], starts["owner"] = live_lanes(model.planes), model.planes.owner.copy()
-        starts["step"] = 0.3 / model.wide_margin
+        starts["step"] = 0.3 / model.own.wide_margin
         PolyplaneClassifier._begin(self, model, n_steps)
 
     started._begin = begin.__get__(started)
@@ -179,7 +179,7 @@ def test_wide_sparse_rows_are_left_alone():
     )
     y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
     model = classifier(max_iter=5).fit(X, y)
-    assert model._training.columns.table is None
+    assert model._training.own.columns.table is None
     assert model.planes_.shape[1] == 500
 
 
@@ -218,7 +218,7 @@ def test_probabilities_are_calibrated_by_rows_held_out():
     y = (generator.random(6_000) < p).astype(int)
     model = PolyplaneClassifier(random_state=0).fit(X[:4_000], y[:4_000])
     calibrated = model.predict_proba(X[4_000:])
-    model._training.calibration = 1.0
+    model._training.own.calibration = 1.0
     assert log_loss(y[4_000:], calibrated) < log_loss(y[4_000:], model.predict_proba(X[4_000:]))
     is_right = calibrated.argmax(axis=1) == y[4_000:]
     assert abs(calibrated.max(axis=1).mean() - is_right.mean()) < 0.03
@@ -341,8 +341,8 @@ def test_a_stream_starts_anew_when_its_first_rows_have_doubled(short_start, monk
     for i in range(100):
         model.partial_fit(X[i : i + 1], y[i : i + 1], [0, 1, 2])
     assert starts == [1, 2, 4, 8, 16, 32, 40]
-    assert model._training.buffer.is_full
-    assert not model._training.buffer.parts
+    assert model._training.own.first_rows.is_full
+    assert not model._training.own.first_rows.parts
     starts.clear()
     classifier().partial_fit(X, y)
     assert starts == [40]
@@ -383,7 +383,7 @@ def test_new_columns_widen_the_planes(short_start):
     for _ in range(20):
         model.partial_fit(wide[100:], y[100:])
     assert model.planes_.shape[1] == 3
-    assert model._training.columns.n_columns == 3
+    assert model._training.own.columns.n_columns == 3
     assert np.mean(model.predict(wide) == y) > 0.95
 
 

@@ -97,6 +97,8 @@ def _view(estimator: Any) -> Any:
     estimator._record()  # derived once; what follows copies no array
     view = _twin(estimator)
     view._training = _twin(estimator._training)
+    if vars(view._training).get("own") is not None:  # which training changes in place
+        view._training.own = _twin(view._training.own)
     return view
 
 

@@ -26,11 +26,20 @@ Paper       Kantchelian, Tschantz, Huang, Bartlett, Joseph, Tygar (NIPS 2014),
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import NO_PLANE, Array, count_planes, resized, with_planes
+from polyplane.engine.planes.assignment import Tally
+from polyplane.engine.planes.planes import (
+    NO_PLANE,
+    Array,
+    Planes,
+    count_planes,
+    resized,
+    with_planes,
+)
 from polyplane.engine.planes.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.engine.tiles import LANES
@@ -43,14 +52,33 @@ from polyplane.estimator.parameters import (
     register,
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel
+from polyplane.estimator.planes.training import NO_CHOICE, OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.validation import TrainingData
+from polyplane.model.format.checks import need
 
 __all__ = ["CPMClassifier"]
 
 NOISE = 0.003  # length of the planes at the start, as a share of the first row's
 ENTROPIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 SPEAKS_FOR = {"negative": (1,), "positive": (0,), "both": (0, 1)}  # by the class inside
+
+
+@dataclass
+class Balance(OwnState):
+    """How rows are spread over planes, so that ASSIGN can keep their entropy up."""
+
+    tally: Tally | None = None  # until the first row
+
+    def snapshot(self) -> Tally | None:
+        return self.tally and Tally(*(array.copy() for array in self.tally))
+
+    def return_to(self, snapshot: Tally | None) -> None:
+        self.tally = snapshot
+
+    def check(self, planes: Planes) -> None:
+        is_tallied = self.tally is not None
+        words = "rows are not counted as the machine counts them"
+        need(is_tallied == (planes.room_left.size > 0), words)
 
 
 @register
@@ -99,6 +127,9 @@ class CPMClassifier(HyperplaneClassifier):
     def _empty_score(self) -> float:
         return 0.0  # the class inside the only polytope
 
+    def _own_of_model(self, training: PlaneTraining) -> Balance:
+        return Balance()
+
     def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         length = NOISE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
         for label in SPEAKS_FOR[self.sides]:
@@ -106,7 +137,7 @@ class CPMClassifier(HyperplaneClassifier):
             model.planes = with_planes(model.planes, np.full(len(start), label), start)
         n_lanes = -(-count_planes(model.planes) // LANES) * LANES  # no room for births: none come
         model.planes = resized(model.planes, len(model.planes.sums), n_lanes)
-        model.tally = new_tally(n_lanes)
+        model.own.tally = new_tally(n_lanes)
 
     def _entropy_in_bits(self) -> float:
         return float(self._setting("entropy")) * math.log2(self.n_planes)
@@ -122,7 +153,7 @@ class CPMClassifier(HyperplaneClassifier):
             model.targets(data),
             order,
             model.planes,
-            model.tally,
+            model.own.tally,
             PolytopeRule(model.alpha, self._entropy_in_bits()),
             chosen,
             model.n_steps,

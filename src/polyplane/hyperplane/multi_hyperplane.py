@@ -18,17 +18,26 @@ Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vuc
             doi:10.1145/2020408.2020420
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from polyplane.engine.planes.planes import with_planes
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.search.prototypes import margin_of, prototypes_of
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["MMClassifier"]
+
+
+@dataclass
+class RandomStart(OwnState):
+    """How long planes are that start in random directions."""
+
+    start_length: float = 1.0  # of the first row
 
 
 @register
@@ -62,14 +71,17 @@ class MMClassifier(HyperplaneClassifier):
     def _starts_from_rows(self) -> bool:
         return self.init != "random"
 
+    def _own_of_model(self, training: PlaneTraining) -> RandomStart:
+        return RandomStart()
+
     def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         if first == 0 and self.init != "random" and self.n_planes > 1:
             self._start_from_prototypes(model, data)
             return
         if first == 0 and self.n_planes > 1:
-            model.start_length = length_of_row(data.rows, model.first_row(data)) or 1.0
+            model.own.start_length = length_of_row(data.rows, model.first_row(data)) or 1.0
         for label in range(first, model.planes.room_left.size):
-            start = model.start_of(self.n_planes, label, model.start_length)
+            start = model.start_of(self.n_planes, label, model.own.start_length)
             model.planes = with_planes(model.planes, np.full(len(start), label), start)
 
     def _start_from_prototypes(self, model: PlaneModel, data: TrainingData) -> None:

@@ -32,9 +32,11 @@ from polyplane.estimator.parameters import (
     register,
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.estimator.planes.training import PlaneModel, PlaneTraining
 from polyplane.estimator.validation import TrainingData
+from polyplane.model.format.checks import need
 from polyplane.model.input_rows import check_products
+from polyplane.model.prediction import Features, FittedModel, Products
 
 __all__ = ["Poly2Classifier"]
 
@@ -92,9 +94,16 @@ class Poly2Classifier(HyperplaneClassifier):
         )
         return made
 
-    def _check_state(self) -> None:
+    def _features(self, training: PlaneTraining) -> Features:
         gamma, coef0, n_hash = self._map()
-        check_parameters(Poly2Classifier(gamma=gamma, coef0=coef0, n_hash=n_hash))
+        products = Products(float(gamma), float(coef0), n_hash, int(self.n_features_in_))
+        return Features(training.constant, products=products)
+
+    def _take_features(self, model: FittedModel) -> None:
+        found: Any = model.features and model.features.products
+        need(found is not None, "features are of another machine")
+        self._first_map = found.gamma, found.coef0, found.n_hash
+        check_parameters(Poly2Classifier(gamma=found.gamma, coef0=found.coef0, n_hash=found.n_hash))
 
     def _mapped_rows(self, rows: Rows) -> Rows:
         gamma, coef0, n_hash = self._map()

@@ -22,6 +22,7 @@ Streams     the first rows are kept until there are enough to start from; until 
 """
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ from polyplane.estimator.parameters import (
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import PlaneModel, PlaneTraining
+from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.search.candidates import Trials
 from polyplane.estimator.search.compression import needed_planes
@@ -60,7 +61,9 @@ from polyplane.estimator.search.prototypes import first_of_each, margin_of, prot
 from polyplane.estimator.thread_safety import reads
 from polyplane.estimator.validation import TrainingData, weighty
 from polyplane.model.column_maps import ColumnMap, column_map
+from polyplane.model.format.checks import need
 from polyplane.model.plane_record import FinishedPlanes
+from polyplane.model.prediction import Features, FittedModel
 
 __all__ = ["PolyplaneClassifier"]
 
@@ -81,6 +84,38 @@ IN_STREAM = {
 }  # fmt: skip
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
+
+
+@dataclass
+class Units(OwnState):
+    """What a model keeps beside its planes: the units of its lengths and steps."""
+
+    columns: ColumnMap | None  # those of the training
+    margin: float = 1.0  # between classes, of the prototypes from which planes start
+    wide_margin: float = 1.0  # the same between few prototypes
+
+
+@dataclass
+class Start(OwnState):
+    """What a training keeps beside its models: what they start from and how they see rows."""
+
+    columns: ColumnMap | None = None  # until the first rows
+    calibration: float = 1.0  # factor of class scores that makes them log-odds
+    first_rows: FirstRows | None = None  # of a stream
+    starts: bool = True  # whether new models start from the rows that they are shown
+    centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
+
+
+def start_of(training: PlaneTraining) -> Start:
+    """What a training of this machine keeps beside its models."""
+    start: Start = training.own
+    return start
+
+
+def columns_of(training: PlaneTraining) -> ColumnMap:
+    """How a training that has begun maps columns."""
+    columns: ColumnMap = training.own.columns
+    return columns
 
 
 @register
@@ -191,7 +226,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         return int(self._setting("n_planes")) * n_codes
 
     def _keeps_average(self, training: PlaneTraining) -> bool:
-        return bool(self.average) and training.buffer is not None
+        return bool(self.average) and start_of(training).first_rows is not None
 
     def _alpha_of(self, model: PlaneModel) -> float:
         return 0.0 if self.alpha == "auto" else float(self.alpha)
@@ -205,7 +240,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             scale = planes_scale(model.rule, model.n_steps)
             model.planes.sums[:] *= scale
             model.planes.timed_sums[:] *= scale
-        step = float(self._setting("step_size")) / model.wide_margin
+        step = float(self._setting("step_size")) / model.own.wide_margin
         if n_steps > 0 and self.alpha == "auto":
             model.alpha = SHRINKAGE / (step * (model.n_steps + n_steps))
         if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
@@ -247,25 +282,32 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     # ---- start -----------------------------------------------------------------------------
 
+    def _own_of_model(self, training: PlaneTraining) -> Units:
+        return Units(columns_of(training))
+
+    def _own_of_training(self) -> Start:
+        return Start(calibration=vars(self).get("_calibration", 1.0))
+
     def _features_of(self, training: PlaneTraining) -> int:
-        return int(training.columns.n_features)
+        return int(columns_of(training).n_features)
 
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
-        if training.columns is None:
+        start, n_columns = start_of(training), self.n_features_in_
+        if start.columns is None:
             members = weighty(in_place(count_rows(data.rows)), data.weights)
             kind = self._setting("columns")
-            is_whole = training.buffer is None  # a stream may come to any column
-            n_columns = self.n_features_in_
-            training.columns = column_map(data.rows, members, n_columns, kind, is_whole)
-        training.columns = training.columns.widened(self.n_features_in_)
-        if not training.columns.knows(data.rows):
+            is_whole = start.first_rows is None  # a stream may come to any column
+            start.columns = column_map(data.rows, members, n_columns, kind, is_whole)
+        start.columns = start.columns.widened(n_columns)
+        if not start.columns.knows(data.rows):
             _take_all_columns(training)
-        return _written_out(training.columns, data)
+        return _written_out(start.columns, data)
 
     def _introduce(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
-        model.columns = training.columns
+        model.own.columns = columns_of(training)
         super()._introduce(model, training, data)
-        if training.starts and count_planes(model.planes) == 0 and model.visits(data).any():
+        is_to_start = start_of(training).starts and count_planes(model.planes) == 0
+        if is_to_start and model.visits(data).any():
             self._start(model, training, data)
 
     def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
@@ -276,10 +318,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
         codes = np.unique(model.codes[data.labels[members]])
         n_planes = int(self._setting("n_planes"))
         init = self._setting("init")
-        made = prototypes_of(model, data, members, codes, n_planes, init, training.centres)
-        model.margin = margin_of(model, data, members, made)
-        model.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
-        scale = np.float32(float(self._setting("start_scale")) / model.margin)
+        centres = start_of(training).centres
+        made = prototypes_of(model, data, members, codes, n_planes, init, centres)
+        units: Units = model.own
+        units.margin = margin_of(model, data, members, made)
+        units.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
+        scale = np.float32(float(self._setting("start_scale")) / units.margin)
         model.planes = with_planes(model.planes, made.owner, made.planes * scale)
 
     # ---- end -------------------------------------------------------------------------------
@@ -288,15 +332,37 @@ class PolyplaneClassifier(HyperplaneClassifier):
         lanes = live_lanes(model.planes)
         sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
         scale = planes_scale(model.rule, model.n_steps) if model.rule is not None else 1
-        sums = model.columns.folded(sums * scale, model.constant)
+        sums = model.own.columns.folded(sums * scale, model.constant)
         return FinishedPlanes(sums, model.planes.owner[lanes], np.ones(lanes.size, np.float32))
 
     def _prediction_rows(self, training: PlaneTraining, rows: Any) -> Rows:
-        seen: Rows = training.columns.for_prediction(rows._replace(constant=np.float32(1)))
+        seen: Rows = columns_of(training).for_prediction(rows._replace(constant=np.float32(1)))
         return seen
 
+    def _features(self, training: PlaneTraining) -> Features:
+        return Features(1.0, columns=columns_of(training).of_prediction())
+
+    def _by_column(self, training: PlaneTraining, planes: Array) -> Array:
+        columns = columns_of(training)
+        if columns.used is None:
+            return planes
+        spread: Array = columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
+        return spread
+
+    def _calibration_of(self, training: PlaneTraining) -> float:
+        return start_of(training).calibration
+
+    def _own_of_fitted(self, model: FittedModel) -> Start:
+        columns = None if model.features is None else model.features.columns
+        return Start(columns, model.record.calibration)  # type: ignore[union-attr]
+
+    def _take_features(self, model: FittedModel) -> None:
+        is_mapped = model.features is not None and model.features.columns is not None
+        need(is_mapped, "features are of another machine")
+        self._calibration = model.record.calibration  # type: ignore[union-attr]
+
     def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
-        training.centres = {}
+        start_of(training).centres = {}
         if self.compress:
             for model in training.models:
                 self._compress(model, data, members)
@@ -337,11 +403,6 @@ class PolyplaneClassifier(HyperplaneClassifier):
             found |= best
         return found
 
-    def _new_training(self, seed: int) -> PlaneTraining:
-        training = super()._new_training(seed)
-        training.calibration = vars(self).get("_calibration", 1.0)
-        return training
-
     @property
     def settings_(self) -> dict[str, Any]:
         """What was set, or found where it was 'auto'."""
@@ -371,30 +432,31 @@ class PolyplaneClassifier(HyperplaneClassifier):
         self, data: TrainingData, labels: Array, members: Array
     ) -> tuple[TrainingData, Array]:
         if not self._training.models:
-            self._training.buffer = FirstRows(FIRST_ROWS)
-        buffer = self._training.buffer
-        if buffer is not None and not buffer.is_full:
-            n_before, buffer = buffer.n_rows, buffer.copied()  # of bad input nothing must be left
-            buffer.take(data, members)
-            n_first = buffer.last_start()
+            start_of(self._training).first_rows = FirstRows(FIRST_ROWS)
+        first = start_of(self._training).first_rows
+        if first is not None and not first.is_full:
+            n_before, first = first.n_rows, first.copied()  # of bad input nothing must be left
+            first.take(data, members)
+            n_first = first.last_start()
             if n_first > n_before:
-                self._training = self._started_anew(buffer.data(n_first), labels)
+                self._training = self._started_anew(first.data(n_first), labels)
                 members = members[n_first - n_before :]
-            if buffer.is_full:
-                buffer.forget()
-        self._training.starts = False
-        if self._training.columns is not None and self._training.columns.used is not None:
-            self._training.columns = self._training.columns.widened(self.n_features_in_)
+            if first.is_full:
+                first.forget()
+        start = start_of(self._training)
+        start.starts = False
+        if start.columns is not None and start.columns.used is not None:
+            start.columns = start.columns.widened(self.n_features_in_)
             _take_all_columns(self._training)
         view = self._training_view(self._training, data)
         self._meet(self._training, labels, view)
-        self._training.buffer = buffer
+        start.first_rows = first
         return view, members
 
     def _started_anew(self, data: TrainingData, labels: Array) -> PlaneTraining:
         """A training that has visited these rows, from which it starts."""
         training = self._new_training(self._training.seed)
-        training.buffer = self._training.buffer
+        start_of(training).first_rows = start_of(self._training).first_rows
         view = self._training_view(training, data)
         self._meet(training, labels, view)
         for model in training.models:
@@ -423,13 +485,13 @@ class PolyplaneClassifier(HyperplaneClassifier):
         made = prototypes_of(model, data, np.array([row]), np.array([code]), 1, "subset")
         length = np.linalg.norm(made.planes[0, 1:])
         if count_planes(model.planes) == 0:
-            model.margin = model.wide_margin = float(length**2) or 1.0
+            model.own.margin = model.own.wide_margin = float(length**2) or 1.0
         generator = np.random.default_rng([model.seed, code])
         n_planes = int(self._setting("n_planes"))
         noise = generator.standard_normal((n_planes, made.planes.shape[1]))
         noise *= SPREAD * length / math.sqrt(noise.shape[1])
         noise[:, 0] = 0
-        scale = float(self._setting("start_scale")) / model.margin
+        scale = float(self._setting("start_scale")) / model.own.margin
         if model.rule is not None:
             scale /= planes_scale(model.rule, model.n_steps)
         planes = (scale * (made.planes + noise)).astype(np.float32)
@@ -443,15 +505,16 @@ def _count_passes(n_rows: int) -> int:
 
 def _take_all_columns(training: PlaneTraining) -> None:
     """Give features to columns that the fit did not meet, whose planes are 0 there."""
-    columns: ColumnMap = training.columns
-    training.columns = columns.with_all_columns()
+    columns = columns_of(training)
+    start_of(training).columns = columns.with_all_columns()
     for model in training.models:
         timed = model.planes.timed_sums
         model.planes = model.planes._replace(
             sums=columns.spread(model.planes.sums),
             timed_sums=columns.spread(timed) if len(timed) else timed,
         )
-        model.columns, model.n_features = training.columns, training.columns.n_features
+        model.own.columns = columns_of(training)
+        model.n_features = model.own.columns.n_features
     training.forget_results()
 
 

@@ -28,14 +28,14 @@ class FinishedModel:
 class FinishedTraining:
     """The end of a training."""
 
-    def __init__(self, model: FittedModel, why: str) -> None:
+    def __init__(self, model: FittedModel, why: str, own: Any) -> None:
         self._name, self._why, self._record = model.title, why, model.record
         self.classes = model.labels
         self.ranks: Array = model.record.decomposition.ranks
         self.kind = model.record.decomposition.kind
         self.n_columns, self.is_dense, self.n_steps = model.n_columns, model.is_dense, model.n_steps
         self.constant = 0.0 if model.features is None else model.features.constant
-        self.columns = None if model.features is None else model.features.columns
+        self.own = own
         self.models = _models(model)
         if model.features is None:  # of planes nobody but training asks for them
             self.labels = model.labels[self.ranks]

@@ -17,7 +17,7 @@ from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifie
 from polyplane.model.algorithm_names import class_name_of, short_name
 from polyplane.model.file import ModelError
 from polyplane.model.format.checks import LARGEST_COUNT, need
-from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
+from polyplane.model.prediction import HISTORY, FittedModel
 from polyplane.model.scaling import Scaler
 
 __all__ = [
@@ -72,7 +72,7 @@ def _fitted_of(estimator: Any, record: Any) -> FittedModel:
         n_columns=int(estimator.n_features_in_),
         names=None if names is None else [str(name) for name in names],
         record=record,
-        features=_features(estimator) if is_planes else None,
+        features=estimator._features(training) if is_planes else None,
         has_probabilities=hasattr(estimator, "predict_proba"),
         is_dense=True if is_planes else training.is_dense,
         parameters=estimator.get_params(deep=False),
@@ -84,17 +84,6 @@ def _fitted_of(estimator: Any, record: Any) -> FittedModel:
         history=estimator.history_ if is_planes else np.empty(0, HISTORY),
         version=polyplane.__version__,
     )
-
-
-def _features(estimator: Any) -> Features:
-    training = estimator._training
-    if hasattr(estimator, "_map"):  # of products
-        gamma, coef0, n_hash = estimator._map()
-        products = Products(float(gamma), float(coef0), n_hash, int(estimator.n_features_in_))
-        return Features(training.constant, products=products)
-    if training.columns is None:
-        return Features(training.constant)
-    return Features(1.0, columns=training.columns.of_prediction())
 
 
 # ---- fitted models to estimators ---------------------------------------------------------
@@ -120,23 +109,11 @@ def estimator_of(model: FittedModel) -> Any:
         made.gamma_ = float(model.gamma or 0.0)
         return made
     need(model.alpha is not None, "there is no alpha")
-    _put_plane_state(made, model)
+    made._found = dict(model.found)
+    need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
+    made._take_features(model)
     _check_found(made)
     return made
-
-
-def _put_plane_state(made: Any, model: FittedModel) -> None:
-    features: Any = model.features
-    made._found = dict(model.found)
-    need((features.products is not None) == hasattr(made, "_map"), "features of another machine")
-    need((features.columns is not None) == made._is_soft(), "features are of another machine")
-    need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
-    if features.products is not None:
-        found: Products = features.products
-        made._first_map = found.gamma, found.coef0, found.n_hash
-        made._check_state()
-    if made._is_soft():
-        made._calibration = model.record.calibration  # type: ignore[union-attr]
 
 
 def _check_settings(estimator: Any) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
 from polyplane.estimator.files.training_tables import TABLES, KernelState, PlaneState
 from polyplane.estimator.kernels.kernel_training import KernelTraining
+from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import PlaneTraining
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
@@ -90,27 +91,34 @@ def read_training(
 
 def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> PlaneTraining:
     record: Any = model.record
+    own = _own_state(estimator._own_of_fitted(model), state.own)
     training = PlaneTraining(
         kind=record.decomposition.kind,
         labels=model.labels[record.decomposition.ranks],
         n_columns=model.n_columns,
-        calibration=record.calibration,
-        **vars(state),
+        **vars(state) | {"own": own},
     )
     _check_models(training, estimator, record.n_estimators)
-    need((training.columns is not None) == estimator._is_soft(), "columns are of another machine")
-    if training.columns is not None:
-        need(training.columns.n_columns == model.n_columns, "a map is of other columns")
+    columns = state.own["columns"]
+    need((columns is not None) == estimator._is_soft(), "columns are of another machine")
+    if columns is not None:
+        need(columns.n_columns == model.n_columns, "a map is of other columns")
     n_features, n_classes = estimator._features_of(training), training.labels.size
     need(len(record.sums) == n_features + 1, "planes have other features")
     for one in training.models:
-        one.n_features, one.columns = n_features, training.columns
-        one.codes = one.problem.codes(n_classes)
+        one.n_features, one.codes = n_features, one.problem.codes(n_classes)
+        one.own = _own_state(estimator._own_of_model(training), one.own)
         _check_plane_model(one, estimator, n_classes)
     _give_histories(training, model)
-    _check_first_rows(training)
+    _check_first_rows(training, state.own["first_rows"])
     _check_courses(training)
     return training
+
+
+def _own_state(own: Any, told: dict[str, Any]) -> Any:
+    """A machine's own state with what the file tells of it."""
+    known = vars(own).keys() & told.keys()
+    return replace(own, **{name: told[name] for name in known}) if known else own
 
 
 def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
@@ -145,8 +153,7 @@ def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
     n_codes = model.problem.n_codes(n_classes)
     need(len(model.planes.sums) > model.n_features, "planes have fewer features than their model")
     need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
-    is_tallied = hasattr(estimator, "entropy") and model.planes.room_left.size > 0
-    need((model.tally is not None) == is_tallied, "rows are not counted as the machine counts them")
+    model.own.check(model.planes)
     is_used = not estimator._is_soft()
     is_right = LEAST_ALPHA <= model.alpha <= 1 / LEAST_ALPHA
     need(not is_used or is_right, "an alpha is out of its range")
@@ -162,10 +169,11 @@ def _give_histories(training: PlaneTraining, model: FittedModel) -> None:
         notes.append(point[1:])
 
 
-def _check_first_rows(training: PlaneTraining) -> None:
-    for part in () if training.buffer is None else training.buffer.parts:
+def _check_first_rows(training: PlaneTraining, first_rows: FirstRows | None) -> None:
+    for part in () if first_rows is None else first_rows.parts:
         need_within(part.labels, 0, training.labels.size, "a label is")
-        need_within(part.rows.columns, 0, training.n_columns, "a column is")
+        rows: Any = part.rows
+        need_within(rows.columns, 0, training.n_columns, "a column is")
 
 
 def _check_courses(training: PlaneTraining) -> None:
@@ -178,7 +186,7 @@ def _check_courses(training: PlaneTraining) -> None:
         need(is_known, "chosen planes are of other rows")
     for model, snapshot in zip(training.models, snapshots, strict=False):
         is_like = snapshot.planes.room_left.size == model.planes.room_left.size
-        is_like = is_like and (snapshot.tally is None) == (model.tally is None)
+        is_like = is_like and (snapshot.own is None) == (model.own.snapshot() is None)
         need(is_like and len(snapshot.planes.sums) > model.n_features, "a snapshot is of another")
 
 

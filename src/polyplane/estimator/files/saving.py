@@ -127,7 +127,8 @@ def read_model(path: Any) -> SavedModel:
         if values.get("training") is not None:
             why = read_training(values["training"], arrays, estimator, model)
         if why is not None:
-            estimator._training = FinishedTraining(model, why)
+            own = estimator._own_of_fitted(model) if model.has_planes else None
+            estimator._training = FinishedTraining(model, why, own)
         layout = model.table and Layout.from_dict(model.table, is_frozen=True)
         scaler = model.scaler and sklearn_scaler_of(model.scaler)
         saved = SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)

@@ -8,6 +8,7 @@ values, norms of support rows, the scores of the row at hand; nor what the predi
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -161,19 +162,38 @@ SNAPSHOT = Table(
         "mistakes_noted": Count(),
         "notes": Count(),
     },
-    {"steps": "n_steps", "notes": "n_notes"},
-    check=lambda state: need(_is_of(state.tally, state.planes), "a tally is of other planes"),
+    {"tally": "own", "steps": "n_steps", "notes": "n_notes"},
+    check=lambda state: _check_tally(state.own, state.planes),
 )
 
 
+def _check_tally(tally: Any, planes: Planes) -> None:
+    is_of = tally is None or tally.of_plane.size == planes.owner.size
+    need(is_of, "a tally is of other planes")
+
+
+# what single machines keep of a model and of a training (`OwnState`): files tell it of all, and
+# where a machine keeps no such thing, as it stands here
+OWN_OF_MODEL = {"start_length": 1.0, "margin": 1.0, "wide_margin": 1.0, "tally": None}
+OWN_OF_TRAINING = {"columns": None, "first_rows": None, "starts": True}
+
+
+def _with_own(record: Any, nobodys: Mapping[str, Any]) -> Any:
+    """A record beside the machine's own state of it."""
+    return SimpleNamespace(**{**nobodys, **vars(record.own), **vars(record)})
+
+
+def _own_apart(fields: dict[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record whose own state is left to its machine, as a dict."""
+    own = {name: fields.pop(name) for name in names}
+    return fields | {"own": own}
+
+
 def _model(generator: Any, **fields: Any) -> PlaneModel:
-    made = PlaneModel(n_features=0, **fields)
+    made = PlaneModel(n_features=0, **_own_apart(fields, OWN_OF_MODEL))
     made.generator = generator
+    _check_tally(made.own["tally"], made.planes)
     return made
-
-
-def _is_of(tally: Any, planes: Planes) -> bool:
-    return tally is None or tally.of_plane.size == planes.owner.size
 
 
 MODEL = Table(
@@ -195,7 +215,7 @@ MODEL = Table(
         "generator": Generator(),
     },
     {"steps": "n_steps"},
-    check=lambda model: need(_is_of(model.tally, model.planes), "a tally is of other planes"),
+    before=lambda model: _with_own(model, OWN_OF_MODEL),
 )
 
 COURSE = Table(
@@ -256,13 +276,11 @@ class PlaneState:
     split_seed: int
     courses: list[Course]
     watch: EarlyStopping
-    columns: Any
-    buffer: FirstRows | None
-    starts: bool
+    own: dict[str, Any]  # of OWN_OF_TRAINING
 
 
 PLANE_TRAINING = Table(
-    PlaneState,
+    lambda **fields: PlaneState(**_own_apart(fields, OWN_OF_TRAINING)),
     {
         "seed": Count(),
         "constant": Number(),
@@ -275,7 +293,7 @@ PLANE_TRAINING = Table(
         "first_rows": Maybe(Nested(FIRST_ROWS)),
         "starts": Flag(),
     },
-    {"first_rows": "buffer"},
+    before=lambda training: _with_own(training, OWN_OF_TRAINING),
 )
 
 

@@ -38,7 +38,14 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.planes.passes import make_passes, set_out, walk_of
-from polyplane.estimator.planes.training import HISTORY, NO_CHOICE, PlaneModel, PlaneTraining, visit
+from polyplane.estimator.planes.training import (
+    HISTORY,
+    NO_CHOICE,
+    OwnState,
+    PlaneModel,
+    PlaneTraining,
+    visit,
+)
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.side_by_side import for_each
@@ -55,7 +62,9 @@ from polyplane.estimator.validation import (
     weighty,
 )
 from polyplane.model.decomposition import Decomposition, Problem
+from polyplane.model.format.checks import need
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
+from polyplane.model.prediction import Features, FittedModel
 
 __all__ = ["HyperplaneClassifier", "stratified"]
 
@@ -202,9 +211,6 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         """A rule as the model's would be, or None where steps follow none that is kept."""
         return self._rule(model)
 
-    def _check_state(self) -> None:
-        """Refuse a fitted machine whose own attributes are none of its kind."""
-
     def _begin(self, model: PlaneModel, n_steps: int) -> None:
         """Told before the first pass of a fit how many steps it will be."""
 
@@ -258,6 +264,36 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
     def _prediction_rows(self, training: PlaneTraining, rows: Rows) -> Rows:
         """Rows as finished planes see them."""
         return rows
+
+    def _features(self, training: PlaneTraining) -> Features:
+        """The same for models by themselves: how their rows become what finished planes see."""
+        return Features(training.constant)
+
+    def _by_column(self, training: PlaneTraining, planes: Array) -> Array:
+        """Planes with a place for each column, or for each feature that columns become."""
+        return planes
+
+    def _calibration_of(self, training: PlaneTraining) -> float:
+        """Factor of class scores that makes them log-odds."""
+        return 1.0
+
+    def _own_of_model(self, training: PlaneTraining) -> OwnState:
+        """What the machine itself keeps of each model, before its first row."""
+        return OwnState()
+
+    def _own_of_training(self) -> OwnState:
+        """What the machine itself keeps of a training, before its first row."""
+        return OwnState()
+
+    def _own_of_fitted(self, model: FittedModel) -> OwnState:
+        """The same of a training of which only what predicts is known."""
+        return self._own_of_training()
+
+    def _take_features(self, model: FittedModel) -> None:
+        """Become what trained a fitted model, as far as parameters do not tell; or refuse it."""
+        features: Any = model.features
+        is_plain = features.columns is None and features.products is None
+        need(is_plain, "features are of another machine")
 
     def _keeps_average(self, training: PlaneTraining) -> bool:
         """Whether the mean of the planes over all steps is kept."""
@@ -452,6 +488,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             constant=float(self.fit_intercept),
             labels=np.empty(0),
             n_columns=self.n_features_in_,
+            own=self._own_of_training(),
         )
 
     def _meet(self, training: PlaneTraining, labels: Array, data: TrainingData) -> None:
@@ -494,6 +531,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             constant=training.constant,
             seed=seed,
             n_features=n_features,
+            own=self._own_of_model(training),
         )
 
     def _introduce(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
@@ -574,7 +612,13 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         return self._record_of(self._training)
 
     def _record_of(self, training: PlaneTraining) -> PlaneRecord:
-        return training.record(self._finish, self.combine, self._empty_score(), self._is_soft())
+        return training.record(
+            self._finish,
+            self.combine,
+            self._empty_score(),
+            self._is_soft(),
+            self._calibration_of(training),
+        )
 
     def _read(self, X: Any) -> tuple[Rows, Array, int]:
         check_is_fitted(self)
@@ -607,9 +651,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
     @reads
     def planes_(self) -> Array:
         """Planes by features: by model, those of one class together, oldest first."""
-        planes, columns = self._record().planes(), self._training.columns
-        is_spread = columns is None or columns.used is None
-        return planes if is_spread else columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
+        return self._by_column(self._training, self._record().planes())
 
     @property
     @reads

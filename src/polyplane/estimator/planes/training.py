@@ -41,6 +41,7 @@ __all__ = [
     "NO_CHOICE",
     "Course",
     "EarlyStopping",
+    "OwnState",
     "PlaneModel",
     "PlaneTraining",
     "Snapshot",
@@ -54,11 +55,29 @@ NO_CHOICE = np.empty(0, np.int32)
 NO_ROWS = SeenRows(0, 0)
 
 
+class OwnState:
+    """What one machine keeps of a model, or of a training, beside what all machines keep.
+
+    A machine that keeps something has a dataclass of it in its own file, and makes one in
+    `_own_of_model` or `_own_of_training`. Files hold of it what `files/training_tables.py` names.
+    """
+
+    def snapshot(self) -> Any:
+        """What steps change of it, copied; None where they change nothing."""
+        return None
+
+    def return_to(self, snapshot: Any) -> None:
+        """Take up an earlier `snapshot`."""
+
+    def check(self, planes: Planes) -> None:
+        """Refuse what a file tells if it does not belong to the planes of its model."""
+
+
 class Snapshot(NamedTuple):
     """A state of a model to return to."""
 
     planes: Planes
-    tally: Any
+    own: Any  # of the machine's own state, what steps change
     n_steps: int
     mistakes_noted: int
     n_notes: int
@@ -78,13 +97,9 @@ class PlaneModel:
     codes: Array = field(default_factory=lambda: np.empty(0, np.int32))
     n_steps: int = 0
     mistakes_noted: int = 0
-    start_length: float = 1.0  # of the first row, for machines whose planes start at random
-    margin: float = 1.0  # between classes, for machines that start from prototypes
-    wide_margin: float = 1.0  # the same between few prototypes
-    tally: Any = None  # counts of rows by plane, for machines that balance them
     rule: Any = None  # what its steps follow
-    columns: Any = None  # how columns are mapped, for machines that scale them
     history: list[tuple[int, int, int, int, float]] = field(default_factory=list)
+    own: Any = field(default_factory=OwnState)  # the machine's own state
 
     def __post_init__(self) -> None:
         self.generator = np.random.default_rng(self.seed)
@@ -144,14 +159,15 @@ class PlaneModel:
 
     def snapshot(self) -> Snapshot:
         """The state now."""
-        tally = self.tally and type(self.tally)(*(array.copy() for array in self.tally))
+        own = self.own.snapshot()
         return Snapshot(
-            copied(self.planes), tally, self.n_steps, self.mistakes_noted, len(self.history)
+            copied(self.planes), own, self.n_steps, self.mistakes_noted, len(self.history)
         )
 
     def return_to(self, snapshot: Snapshot) -> None:
         """Take up an earlier state."""
-        self.planes, self.tally, self.n_steps, self.mistakes_noted, n_notes = snapshot
+        self.planes, own, self.n_steps, self.mistakes_noted, n_notes = snapshot
+        self.own.return_to(own)
         del self.history[n_notes:]
 
     def note(self) -> None:
@@ -202,11 +218,7 @@ class PlaneTraining(ClassesMet):
     split_seed: int = 0  # of the rows that early stopping holds out
     courses: list[Course] = field(default_factory=list)  # of the models, until a fit is finished
     watch: EarlyStopping = field(default_factory=EarlyStopping)
-    columns: Any = None  # how columns are mapped, for machines that scale them
-    calibration: float = 1.0  # factor of class scores that makes them log-odds
-    buffer: Any = None  # the first rows of a stream, for machines that start from some
-    centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
-    starts: bool = True  # whether new models of such machines start from the rows they are shown
+    own: Any = field(default_factory=OwnState)  # the machine's own state
 
     @property
     def is_unfinished(self) -> bool:
@@ -224,8 +236,9 @@ class PlaneTraining(ClassesMet):
         combine: str,
         empty_score: float,
         is_soft: bool,
+        calibration: float,
     ) -> PlaneRecord:
-        """The classifier reached."""
+        """The classifier reached; `calibration` times its scores are log-odds."""
         if "_record" not in self.__dict__:
             decomposition = self.decomposition(combine)
             places = {problem: p for p, problem in enumerate(decomposition.problems())}
@@ -239,7 +252,7 @@ class PlaneTraining(ClassesMet):
             self.__dict__["_record"] = record_of(made, decomposition, empty_score, is_soft)
         record: PlaneRecord = self.__dict__["_record"]
         decomposition = self.decomposition(combine)
-        return replace(record, decomposition=decomposition, calibration=self.calibration)
+        return replace(record, decomposition=decomposition, calibration=calibration)
 
 
 def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:

@@ -63,9 +63,9 @@ class Trials:
         self.first_guess = self._first_guess()
 
     def _training(self, columns: ColumnMap) -> PlaneTraining:
-        return PlaneTraining(
-            "joint", self.seed, self.labels, 1.0, columns.n_columns, columns=columns
-        )
+        own = self.machine._own_of_training()
+        own.columns = columns
+        return PlaneTraining("joint", self.seed, self.labels, 1.0, columns.n_columns, own=own)
 
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""
@@ -153,8 +153,8 @@ class Trials:
         trial._found = setting | {"max_iter": n_passes}
         training = trial._new_training(self.seed)
         kind = trial._setting("columns")
-        training.columns = self.maps[kind]
-        training.centres = self.centres.setdefault((kind, split), {})
+        training.own.columns = self.maps[kind]
+        training.own.centres = self.centres.setdefault((kind, split), {})
         weights = self.data.weights.copy()
         weights[held_out] = 0  # not even to start from
         view = self.views[kind]._replace(weights=weights)
