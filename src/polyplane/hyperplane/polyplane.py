@@ -34,9 +34,11 @@ from polyplane.engine.planes.planes import (
     count_planes,
     live_lanes,
     mean_sums,
+    sorted_by_owner,
     with_only,
     with_planes,
 )
+from polyplane.engine.planes.soft_units import unit_epoch, unit_starts
 from polyplane.engine.planes.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, packed, products
 from polyplane.engine.targets import rows_of
@@ -57,10 +59,16 @@ from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTrain
 from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.search.candidates import Trials
 from polyplane.estimator.search.compression import needed_planes
-from polyplane.estimator.search.prototypes import first_of_each, margin_of, prototypes_of
+from polyplane.estimator.search.prototypes import (
+    Prototypes,
+    first_of_each,
+    in_units,
+    margin_of,
+    prototypes_of,
+)
 from polyplane.estimator.thread_safety import reads
 from polyplane.estimator.validation import TrainingData, weighty
-from polyplane.model.column_maps import ColumnMap, column_map
+from polyplane.model.column_maps import KINDS, ColumnMap, column_map
 from polyplane.model.format.checks import need
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
@@ -69,7 +77,6 @@ __all__ = ["PolyplaneClassifier"]
 
 ENOUGH = math.log(0.9 / 0.1)  # rows that are right with more than 90% are left as they are
 FLOOR = 0.01  # planes with less than this share of the best one on their side stay
-SHRINKAGE = 2.0  # alpha = 'auto': planes shrink by e^-1 over the fit
 STEPS = 3_000_000  # max_iter = 'auto' makes about so many, in LEAST_PASSES to MOST_PASSES
 LEAST_PASSES, MOST_PASSES = 5, 40
 FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
@@ -80,15 +87,15 @@ FIRST_ROWS = 1_000  # of a stream, from which planes start
 AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 IN_STREAM = {
     "n_planes": 16, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
-    "multi_class": "joint", "init": "subset",
+    "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "skip_right": True,
 }  # fmt: skip
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
 
 
 @dataclass
-class Units(OwnState):
-    """What a model keeps beside its planes: the units of its lengths and steps."""
+class Margins(OwnState):
+    """What a model keeps beside its planes: what its lengths and steps are measured in."""
 
     columns: ColumnMap | None  # those of the training
     margin: float = 1.0  # between classes, of the prototypes from which planes start
@@ -131,13 +138,38 @@ class PolyplaneClassifier(HyperplaneClassifier):
         allowed=either(closed(0, 1e10), AUTO),
         meaning=(
             "Regularisation, the weight of half the squared planes beside the mean loss. 'auto' "
-            "lets planes shrink by e^-1 over the whole fit, and not at all in a stream."
+            "is what `shrinkage` says, and 0 in a stream."
+        ),
+    )
+    shrinkage: float | str = parameter(
+        default="auto",
+        allowed=either(closed(0, 100), AUTO),
+        meaning=(
+            "Regularisation by what it does: planes shrink by e^-(shrinkage / 2) over the whole "
+            "fit. It is what data differ in most: 1 for clean data, 30 for noisy tables. It does "
+            "nothing if alpha is set."
         ),
     )
     n_planes: int | str = parameter(
         default="auto",
         allowed=either(at_least(1), AUTO),
         meaning="Planes per class; with 1 this is multinomial logistic regression.",
+    )
+    units: int | str = parameter(
+        default="auto",
+        allowed=either(at_least(1), AUTO),
+        meaning=(
+            "A class's planes make so many soft maxima, which are added up: a sum of four of 16 "
+            "planes has many more corners than one of 64."
+        ),
+    )
+    skip_right: bool | str = parameter(
+        default="auto",
+        allowed=either(is_flag(), AUTO),
+        meaning=(
+            "Leave rows as they are that are right with more than 90%: good for clean data such "
+            "as digits, bad for noisy tables."
+        ),
     )
     init: str = parameter(
         default="auto",
@@ -150,12 +182,13 @@ class PolyplaneClassifier(HyperplaneClassifier):
     )
     columns: str = parameter(
         default="auto",
-        allowed=one_of("auto", "plain", "rank", "knots"),
+        allowed=one_of("auto", *KINDS),
         meaning=(
-            "What real columns become: standardised ('plain'), their ranks ('rank'), or their "
-            "ranks and eight hat functions along them, which makes few-valued columns categories "
-            "('knots'). Columns of 0 and 1, and sparse data of more than 200 columns, are left as "
-            "they are."
+            "What real columns become: standardised ('plain'), that and their ranks ('rank'), that "
+            "and eight hat functions along them ('knots'), or hats at up to 128 knots ('fine'); "
+            "unless plain, columns of 3 to 8 values become categories. Columns of 0 and 1 are left "
+            "as they are. 'auto' also leaves alone data in which all columns are of one kind and "
+            "mostly zero, such as texts and images."
         ),
     )
     max_iter: int | str = parameter(  # type: ignore[assignment]
@@ -223,7 +256,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
         return True
 
     def _least_planes(self, n_codes: int) -> int:
-        return int(self._setting("n_planes")) * n_codes
+        return max(int(self._setting("n_planes")), self._n_units()) * n_codes
+
+    def _n_units(self) -> int:
+        """One plane a class is one unit."""
+        n_planes = int(self._setting("n_planes"))
+        return min(int(self._setting("units")), n_planes)
 
     def _keeps_average(self, training: PlaneTraining) -> bool:
         return bool(self.average) and start_of(training).first_rows is not None
@@ -241,8 +279,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
             model.planes.sums[:] *= scale
             model.planes.timed_sums[:] *= scale
         step = float(self._setting("step_size")) / model.own.wide_margin
+        step /= math.sqrt(self._n_units())  # each plane gets a larger share of each row
         if n_steps > 0 and self.alpha == "auto":
-            model.alpha = SHRINKAGE / (step * (model.n_steps + n_steps))
+            model.alpha = float(self._setting("shrinkage")) / (step * (model.n_steps + n_steps))
         if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
             step *= AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
         is_linear = self._setting("n_planes") == 1
@@ -252,7 +291,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             start=model.n_steps,
             n_steps=n_steps,
             sharpness=1 / float(self.temperature),
-            enough=math.inf if is_linear else ENOUGH,
+            enough=ENOUGH if self._setting("skip_right") and not is_linear else math.inf,
             floor=FLOOR,
         )
 
@@ -264,9 +303,14 @@ class PolyplaneClassifier(HyperplaneClassifier):
         return SoftmaxRule(0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
 
     def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
-        n_steps: int = softmax_epoch(
-            data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps
-        )
+        n_steps: int
+        n_units = self._n_units()
+        visited = data.rows, model.targets(data), order, model.planes
+        if n_units == 1:
+            n_steps = softmax_epoch(*visited, model.rule, model.n_steps)
+        else:
+            starts = unit_starts(model.planes, n_units * (int(model.codes.max()) + 1))
+            n_steps = unit_epoch(*visited, starts, n_units, model.rule, model.n_steps)
         return n_steps
 
     def _end_pass(
@@ -274,7 +318,10 @@ class PolyplaneClassifier(HyperplaneClassifier):
     ) -> bool:
         """Drop planes that had next to nothing of any row in the pass: they will not come back."""
         lanes = live_lanes(model.planes)
-        is_used = model.planes.largest_shares[lanes] > FLOOR
+        shares, owner = model.planes.largest_shares[lanes], model.planes.owner[lanes]
+        is_used = shares > FLOOR
+        if self._n_units() > 1:  # an empty unit would add nothing that can be compared
+            is_used |= shares == _largest_of_each(shares, owner)[owner]
         model.planes.largest_shares[:] = 0
         if self.compress and not is_used.all():
             model.planes = with_only(model.planes, lanes[is_used])
@@ -282,8 +329,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     # ---- start -----------------------------------------------------------------------------
 
-    def _own_of_model(self, training: PlaneTraining) -> Units:
-        return Units(columns_of(training))
+    def _own_of_model(self, training: PlaneTraining) -> Margins:
+        return Margins(columns_of(training))
 
     def _own_of_training(self) -> Start:
         return Start(calibration=vars(self).get("_calibration", 1.0))
@@ -297,7 +344,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
             members = weighty(in_place(count_rows(data.rows)), data.weights)
             kind = self._setting("columns")
             is_whole = start.first_rows is None  # a stream may come to any column
-            start.columns = column_map(data.rows, members, n_columns, kind, is_whole)
+            is_set = self.columns != "auto"
+            start.columns = column_map(data.rows, members, n_columns, kind, is_whole, is_set)
         start.columns = start.columns.widened(n_columns)
         if not start.columns.knows(data.rows):
             _take_all_columns(training)
@@ -320,10 +368,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
         init = self._setting("init")
         centres = start_of(training).centres
         made = prototypes_of(model, data, members, codes, n_planes, init, centres)
-        units: Units = model.own
-        units.margin = margin_of(model, data, members, made)
-        units.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
-        scale = np.float32(float(self._setting("start_scale")) / units.margin)
+        margins: Margins = model.own
+        margins.margin = margin_of(model, data, members, made)
+        margins.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
+        n_units = self._n_units()
+        scale = np.float32(float(self._setting("start_scale")) / margins.margin / n_units)
+        made = in_units(made, n_units)
         model.planes = with_planes(model.planes, made.owner, made.planes * scale)
 
     # ---- end -------------------------------------------------------------------------------
@@ -333,7 +383,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
         sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
         scale = planes_scale(model.rule, model.n_steps) if model.rule is not None else 1
         sums = model.own.columns.folded(sums * scale, model.constant)
-        return FinishedPlanes(sums, model.planes.owner[lanes], np.ones(lanes.size, np.float32))
+        owner, ones = model.planes.owner[lanes], np.ones(lanes.size, np.float32)
+        return FinishedPlanes(sums, owner, ones, self._n_units())
 
     def _prediction_rows(self, training: PlaneTraining, rows: Any) -> Rows:
         seen: Rows = columns_of(training).for_prediction(rows._replace(constant=np.float32(1)))
@@ -378,7 +429,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
         planes = planes * planes_scale(model.rule, model.n_steps)
         scores = products(data.rows, some, planes)
         labels = model.codes[data.labels[some]]
-        kept = needed_planes(scores, model.planes.owner[lanes], labels, MOST_CHANGE)
+        owner, n_units = model.planes.owner[lanes], self._n_units()
+        kept = needed_planes(scores, owner, labels, MOST_CHANGE, n_units)
         model.planes = with_only(model.planes, lanes[kept])
 
     # ---- settings --------------------------------------------------------------------------
@@ -469,7 +521,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         done = 0
         while done < order.size:
             has_planes = np.zeros(model.codes.max() + 1, bool)
-            has_planes[model.planes.owner[live_lanes(model.planes)]] = True
+            has_planes[model.planes.owner[live_lanes(model.planes)] // self._n_units()] = True
             is_new = ~has_planes[model.codes[data.labels[order[done:]]]]
             n_known = int(np.argmax(is_new)) if is_new.any() else is_new.size
             if n_known == 0:
@@ -491,11 +543,19 @@ class PolyplaneClassifier(HyperplaneClassifier):
         noise = generator.standard_normal((n_planes, made.planes.shape[1]))
         noise *= SPREAD * length / math.sqrt(noise.shape[1])
         noise[:, 0] = 0
-        scale = float(self._setting("start_scale")) / model.own.margin
+        scale = float(self._setting("start_scale")) / model.own.margin / self._n_units()
         if model.rule is not None:
             scale /= planes_scale(model.rule, model.n_steps)
         planes = (scale * (made.planes + noise)).astype(np.float32)
-        model.planes = with_planes(model.planes, np.full(n_planes, code), planes)
+        made = in_units(Prototypes(planes, np.full(n_planes, code)), self._n_units())
+        model.planes = sorted_by_owner(with_planes(model.planes, made.owner, made.planes))
+
+
+def _largest_of_each(shares: Array, owner: Array) -> Array:
+    """The largest share in each unit."""
+    largest = np.zeros(owner.max() + 1, shares.dtype)
+    np.maximum.at(largest, owner, shares)
+    return largest
 
 
 def _count_passes(n_rows: int) -> int:
@@ -522,6 +582,6 @@ def _written_out(columns: Any, data: TrainingData) -> TrainingData:
     """The data as steps see them, mapped once and for all unless they are too large for that."""
     rows = columns.for_training(data.rows)
     n_rows = count_rows(rows)
-    if not isinstance(rows, CsrRows) and n_rows * columns.n_features <= MOST_PACKED:
+    if not isinstance(rows, CsrRows) and n_rows * columns.count_entries() <= MOST_PACKED:
         rows = packed(rows, in_place(n_rows))
     return data._replace(rows=rows)

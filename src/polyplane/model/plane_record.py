@@ -5,6 +5,7 @@ They are ordered by model, then by group, then by age. Scores are taken from the
 afterwards, W x = scale * (Theta x), because sums of integer-valued rows are exact.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from polyplane.engine.tiles import LANES
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.threads import shared_out
 
-__all__ = ["FinishedPlanes", "PlaneRecord", "record_of"]
+__all__ = ["FinishedPlanes", "PlaneRecord", "added_up", "record_of"]
 
 ROWS_WORTH_A_THREAD = 8_192  # fewer are done before a second thread has started
 LEAST_LOG = -700.0  # of a probability: e^-700 is just not zero
@@ -37,8 +38,9 @@ class FinishedPlanes(NamedTuple):
     """What one model has reached."""
 
     sums: Array  # [feature, plane] float32
-    owner: Array  # [plane] int32: the model's code of the plane's class
+    owner: Array  # [plane] int32: its unit, which is code * n_units + number of the unit
     scales: Array  # [plane] float32: W = scale * sums
+    n_units: int = 1  # of a class, of whose scores a class's is the sum
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class PlaneRecord:
     empty_score: float  # of a group without planes; minus infinity: it must not win
     is_soft: bool = False  # a group scores the log of the sum of exp(score), not its best plane's
     calibration: float = 1.0  # class scores times that are logarithms of probabilities
+    n_units: int = 1  # groups of a class, or of a side of a problem, whose scores are added up
 
     @property
     def n_planes(self) -> int:
@@ -66,6 +69,7 @@ class PlaneRecord:
         """Whether groups are classes, of which the best wins."""
         return (
             self.n_estimators == 1
+            and self.n_units == 1
             and self.decomposition.is_joint
             and self.empty_score == -np.inf
             and self.n_planes > 0
@@ -130,13 +134,14 @@ class PlaneRecord:
         """Some rows at a time: group scores of all rows at once could be large."""
         fill = soft_group_scores if self.is_soft else group_scores
         scorer, n_groups = self._scorer(), self.decomposition.n_groups()
-        shape = self.n_estimators, n_groups
-        n_at_once = max(1, NUMBERS_AT_ONCE // (shape[0] * shape[1]))
-        of_groups = np.empty((min(n_at_once, order.size), shape[0] * shape[1]), np.float32)
+        shape = self.n_estimators, n_groups, self.n_units
+        n_at_once = max(1, NUMBERS_AT_ONCE // math.prod(shape))
+        of_groups = np.empty((min(n_at_once, order.size), math.prod(shape)), np.float32)
         for start in range(0, order.size, n_at_once):
             part = order[start : start + n_at_once]
             fill(rows, part, scorer, of_groups[: part.size])
-            mean = of_groups[: part.size].reshape(-1, *shape).mean(axis=1)
+            of_units = of_groups[: part.size].reshape(-1, *shape)
+            mean = added_up(of_units).mean(axis=1)
             out[start : start + n_at_once] = self.decomposition.class_scores(mean)
 
     def _fill_log_probabilities(self, rows: Rows, order: Array, out: Array) -> None:
@@ -170,7 +175,8 @@ class PlaneRecord:
             out[part] = np.where(takes_part.any(axis=1), best, NO_PLANE)
 
     def _scorer(self) -> Scorer:
-        room, groups = self.sums.shape[1], self.n_estimators * self.decomposition.n_groups()
+        room = self.sums.shape[1]
+        groups = self.n_estimators * self.decomposition.n_groups() * self.n_units
 
         def padded(array: Array, fill: float) -> Array:
             out = np.full(room, fill, array.dtype)
@@ -205,6 +211,14 @@ class PlaneRecord:
         return out
 
 
+def added_up(of_units: Array) -> Array:
+    """Sums over the last axis, one unit after the other: in any company a row is rounded alike."""
+    total: Array = of_units[..., 0]
+    for unit in range(1, of_units.shape[-1]):
+        total = total + of_units[..., unit]
+    return total
+
+
 def record_of(
     models: Sequence[Sequence[FinishedPlanes]],
     decomposition: Decomposition,
@@ -214,12 +228,14 @@ def record_of(
 ) -> PlaneRecord:
     """The classifier that training has reached: `models[e][p]` is problem p of estimator e."""
     groups, classes, signs, columns = [], [], [], []
+    n_units = models[0][0].n_units
     for e, problems in enumerate(models):
         for p, made in enumerate(problems):
-            group = decomposition.group_of(p, made.owner)
+            code, unit = np.divmod(made.owner, n_units)
+            group = decomposition.group_of(p, code) * n_units + unit
             by_group = np.argsort(group, kind="stable")
-            class_, sign = decomposition.class_of(p, made.owner[by_group])
-            groups.append(group[by_group] + e * decomposition.n_groups())
+            class_, sign = decomposition.class_of(p, code[by_group])
+            groups.append(group[by_group] + e * decomposition.n_groups() * n_units)
             classes.append(class_)
             signs.append(sign)
             columns.append((made, by_group))
@@ -241,4 +257,5 @@ def record_of(
         empty_score=empty_score,
         is_soft=is_soft,
         calibration=calibration,
+        n_units=n_units,
     )

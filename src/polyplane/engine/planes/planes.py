@@ -44,6 +44,7 @@ __all__ = [
     "prune",
     "resized",
     "rivals_may_grow",
+    "sorted_by_owner",
     "spans_of",
     "tiles_used",
     "with_classes",
@@ -280,6 +281,16 @@ def with_only(planes: Planes, lanes: Array) -> Planes:
     planes.idle[goes] = -np.inf
     planes.counts[PRUNED] += goes.size
     return resized(planes, len(planes.sums), -(-len(lanes) // LANES) * LANES)
+
+
+def sorted_by_owner(planes: Planes) -> Planes:
+    """The same planes, those of an owner side by side, older ones first."""
+    lanes = live_lanes(planes)
+    lanes = lanes[np.argsort(planes.owner[lanes], kind="stable")]
+    counts = planes.counts.copy()
+    counts[LANES_USED] = lanes.size
+    made: Planes = moved_along(planes, "lane", lanes, lane=planes.owner.size)
+    return made._replace(counts=counts)
 
 
 def copied(planes: Planes) -> Planes:

@@ -32,7 +32,6 @@ from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import (
     LANES,
-    add,
     at,
     by_owner,
     exponential,

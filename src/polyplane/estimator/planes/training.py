@@ -257,9 +257,9 @@ class PlaneTraining(ClassesMet):
 
 def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:
     """A class not named yet cannot win."""
-    sums, owner, scales = planes
-    is_known = owner < n_classes
-    return FinishedPlanes(sums[:, is_known], owner[is_known], scales[is_known])
+    sums, owner, scales, n_units = planes
+    is_known = owner < n_classes * n_units
+    return FinishedPlanes(sums[:, is_known], owner[is_known], scales[is_known], n_units)
 
 
 class Walk(NamedTuple):

@@ -31,7 +31,7 @@ FEW_CLASSES = 4  # are tried on more rows
 MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 1_280), (16, 640)  # of a class, and of all, at first
 MOST_PAIRED = 20  # classes that are taken in pairs
 FIRST_RUNGS, SECOND_RUNGS = (6, 18), (12, 40)  # passes; the last are those of a fit
-HANDICAPS = {"plain": 1.0, "rank": 1.05, "knots": 1.1}  # of losses: more features learn faster at
+HANDICAPS = {"plain": 1.0, "rank": 1.0, "knots": 1.0, "fine": 1.0}  # of losses: more features learn faster at
 # first and overfit later, and they cost more to predict with
 LINEAR = {"n_planes": 1, "step_size": 0.03}
 STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -89,6 +89,9 @@ class Trials:
             "n_planes": self._first_planes(is_wide),
             "start_scale": 3.0,
             "step_size": 0.3,
+            "units": 1,
+            "shrinkage": 4.0,
+            "skip_right": False,
         }
 
     def _first_planes(self, is_wide: bool) -> int:

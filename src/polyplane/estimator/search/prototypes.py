@@ -17,7 +17,7 @@ from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
 from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.validation import TrainingData
 
-__all__ = ["Prototypes", "first_of_each", "margin_of", "prototypes_of"]
+__all__ = ["Prototypes", "first_of_each", "in_units", "margin_of", "prototypes_of"]
 
 ROWS_PER_CENTRE = 40  # that k-means looks at, and LEAST_ROWS of them in all
 LEAST_ROWS = 3_000
@@ -105,6 +105,21 @@ def first_of_each(prototypes: Prototypes, n_planes: int) -> Prototypes:
         is_own = prototypes.owner == code
         place[is_own] = np.arange(is_own.sum())
     return Prototypes(prototypes.planes[place < n_planes], prototypes.owner[place < n_planes])
+
+
+def in_units(prototypes: Prototypes, n_units: int) -> Prototypes:
+    """The prototypes of each class dealt out to its units, with units as their owners.
+
+    Classes have one prototype for each unit at least: theirs are taken again where they are fewer.
+    """
+    chosen, owner = [], []
+    for code in np.unique(prototypes.owner):
+        own = np.flatnonzero(prototypes.owner == code)
+        own = np.resize(own, max(own.size, n_units))
+        chosen.append(own)
+        owner.append(code * n_units + np.arange(own.size) * n_units // own.size)
+    places = np.concatenate(chosen)
+    return Prototypes(prototypes.planes[places], np.concatenate(owner).astype(np.int32))
 
 
 def margin_of(
