@@ -57,7 +57,9 @@ def _read(table, file):
     )  # fmt: skip
     frame.columns = [str(name).strip() for name in frame.columns]
     for name in frame.select_dtypes(["object", "string"]):
-        frame[name] = frame[name].astype("object").str.strip().replace(["", "NULL", "NA", "?"], None)
+        frame[name] = (
+            frame[name].astype("object").str.strip().replace(["", "NULL", "NA", "?"], None)
+        )
         numbers = pd.to_numeric(frame[name], errors="coerce")
         if numbers.notna().sum() == frame[name].notna().sum():
             frame[name] = numbers

@@ -4,7 +4,6 @@
 "what a machine adds".
 """
 
-import math
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -28,21 +27,15 @@ def walk_of(machine: Any) -> Walk:
 
 def make_passes(
     machine: Any, training: PlaneTraining, data: TrainingData, members: Array, held_out: Any,
-    report: Report, until: float = math.inf,
+    report: Report,
 ) -> None:  # fmt: skip
-    """Passes of a machine over the rows `members`, stopped early where asked for.
-
-    After `until` passes they end in the middle; the next call goes on.
-    """
+    """Passes of a machine over the rows `members`, stopped early where asked for."""
     n_threads = effective_n_jobs(machine.n_jobs)
     if not training.is_unfinished:
         set_out(machine, training, data, members)
     views = [_own_view(data) for _ in training.models]
     n_most = max(machine._count_passes(course.n_rows) for course in training.courses)
     while not _is_over(machine, training, n_most):
-        if machine.n_iter_ >= until:
-            training.forget_results()
-            return
         training.forget_results()
         for_each(
             lambda k, report: _one_pass(machine, training, k, views[k], members, report),

@@ -1,8 +1,11 @@
 """How a fit finds its settings: candidates tried on some of its rows.
 
-First come maps of the columns, each with a first guess and with a linear model; then neighbours of
-the winner. A trial is judged by the loss of its calibrated probabilities on rows that took no part
-in it, which is steadier than their error. Few rows are held out several times.
+First come maps of the columns with the shrinkage that suits them, and linear models: what data
+differ in most. Then come neighbours of the winner, one change each, and in the end the changes that
+won, together. A trial is judged by the loss of its calibrated probabilities on rows that took no
+part in it, which is steadier than their error; a change is taken if it wins 2% of that loss, for
+less is luck. Few rows are held out several times. Trials go on from where they stopped: all make
+a third of their passes, with steps that fall to 0, and the better half the rest, with new ones.
 """
 
 from typing import Any
@@ -16,7 +19,7 @@ from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.planes.passes import make_passes
 from polyplane.estimator.planes.training import PlaneTraining
 from polyplane.estimator.progress import Report
-from polyplane.estimator.search.halving import KEPT, Judgement, best_candidate, calibrated
+from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.column_maps import KINDS, ColumnMap, column_map
 from polyplane.model.decomposition import Decomposition
@@ -28,20 +31,37 @@ MOST_ROWS_OF_MANY_CLASSES = 10_000
 FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
 N_SPLITS = 3
 FEW_CLASSES = 4  # are tried on more rows
-MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 1_280), (16, 640)  # of a class, and of all, at first
+MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 640), (16, 640)  # of a class, and of all, at first
 MOST_PAIRED = 20  # classes that are taken in pairs
-FIRST_RUNGS, SECOND_RUNGS = (6, 18), (12, 40)  # passes; the last are those of a fit
-HANDICAPS = {"plain": 1.0, "rank": 1.0, "knots": 1.0, "fine": 1.0}  # of losses: more features learn faster at
-# first and overfit later, and they cost more to predict with
-LINEAR = {"n_planes": 1, "step_size": 0.03}
-STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+RUNGS = 5, 15  # passes of a trial; those of a fit are up to 40
+CLEARLY = 0.98  # of the loss: what a change must reach to be taken
+STEP_SIZES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 Setting = dict[str, Any]
+OF_TABLES: Setting = {
+    "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
+    "step_size": 0.3, "units": 4, "shrinkage": 0.1, "skip_right": False,
+}  # fmt: skip
+OF_WIDE: Setting = OF_TABLES | {
+    "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "skip_right": True,
+}  # fmt: skip
+LINEAR: Setting = {"n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03}
+FIRST_CHANGES: tuple[Setting, ...] = (
+    {"columns": "fine", "shrinkage": 0.3},
+    {"columns": "fine", "shrinkage": 1.0},
+    {"columns": "rank", "shrinkage": 0.1},
+    {"columns": "plain", "shrinkage": 0.03, "skip_right": True},
+    {"columns": "knots", "shrinkage": 0.03, "skip_right": True},
+    {"columns": "fine", **LINEAR, "shrinkage": 0.1},
+    {"columns": "plain", **LINEAR},
+)
 
 
 class Trials:
     """Candidates for the settings of a machine, and the rows on which they are tried."""
 
-    SEARCHED = ("columns", "n_planes", "start_scale", "step_size")
+    SEARCHED = (
+        "columns", "n_planes", "start_scale", "step_size", "units", "shrinkage", "skip_right",
+    )  # fmt: skip
 
     def __init__(
         self, machine: Any, data: TrainingData, members: Array, labels: Array, seed: int
@@ -60,7 +80,9 @@ class Trials:
         self.maps = self._maps(order)
         self.views: dict[str, TrainingData] = {}
         self.centres: dict[Any, dict[Any, Array]] = {}
+        self.trials: dict[Any, list[Trial]] = {}
         self.first_guess = self._first_guess()
+        self.rungs = RUNGS
 
     def _training(self, columns: ColumnMap) -> PlaneTraining:
         own = self.machine._own_of_training()
@@ -70,50 +92,66 @@ class Trials:
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""
         machine = self.machine
-        kinds = KINDS if machine.columns == "auto" else (machine.columns,)
+        is_set = machine.columns != "auto"
+        kinds = (machine.columns,) if is_set else KINDS
         rows, n_columns = self.data.rows, machine.n_features_in_
-        maps = {k: column_map(rows, order, n_columns, k, may_leave_out=True) for k in kinds}
+        maps = {k: column_map(rows, order, n_columns, k, True, is_set) for k in kinds}
         if not any(columns.has_knots for columns in maps.values()):
             kind = next(iter(maps))
             return {kind: maps[kind]}
         return maps
 
+    # ---- candidates ------------------------------------------------------------------------
+
     def _first_guess(self) -> Setting:
         kind, columns = next(iter(self.maps.items()))
-        is_wide = columns.table is None
-        is_paired = is_wide and 2 < self.labels.size <= MOST_PAIRED
-        return {
-            "columns": kind,
-            "init": "kmeans" if is_wide else "subset",
-            "multi_class": "ovo" if is_paired else "joint",
-            "n_planes": self._first_planes(is_wide),
-            "start_scale": 3.0,
-            "step_size": 0.3,
-            "units": 1,
-            "shrinkage": 4.0,
-            "skip_right": False,
-        }
+        if columns.table is None:
+            is_paired = 2 < self.labels.size <= MOST_PAIRED
+            pairs = {"multi_class": "ovo"} if is_paired else {}
+            n_planes = self._first_planes(*MOST_PLANES_OF_WIDE)
+            return OF_WIDE | pairs | {"columns": kind, "n_planes": n_planes}
+        kind = OF_TABLES["columns"] if OF_TABLES["columns"] in self.maps else kind
+        return OF_TABLES | {"columns": kind, "n_planes": self._first_planes(*MOST_PLANES)}
 
-    def _first_planes(self, is_wide: bool) -> int:
-        of_class, of_all = MOST_PLANES_OF_WIDE if is_wide else MOST_PLANES
+    def _first_planes(self, of_class: int, of_all: int) -> int:
         return int(np.clip(of_all // self.labels.size, 2, of_class))
 
     def _first_round(self) -> list[Setting]:
-        guesses = [self.first_guess | {"columns": kind} for kind in self.maps]
-        return [*guesses, *(guess | LINEAR for guess in guesses if self._is_open(LINEAR))]
+        if next(iter(self.maps.values())).table is None:
+            return self._open([self.first_guess, self.first_guess | LINEAR])
+        known = [change for change in FIRST_CHANGES if change["columns"] in self.maps]
+        if len(self.maps) == 1:  # the others would be the same
+            kind = next(iter(self.maps))
+            known = [change | {"columns": kind} for change in FIRST_CHANGES]
+        return self._open([self.first_guess, *(self.first_guess | change for change in known)])
 
     def _second_round(self, best: Setting) -> list[Setting]:
         n_planes, place = best["n_planes"], STEP_SIZES.index(best["step_size"])
-        changes: list[Setting] = [{}, *({"step_size": STEP_SIZES[place + k]} for k in (-1, 1))]
+        changes: list[Setting] = [{"step_size": STEP_SIZES[place + k]} for k in (-1, 1)]
+        changes += [{"shrinkage": best["shrinkage"] * factor} for factor in (1 / 3, 3.0)]
         if n_planes > 1:
-            changes += [{"n_planes": n_planes * 2}, {"start_scale": 1.0}]
+            changes += [{"start_scale": 1.0}, {"n_planes": n_planes * 2}]
+            changes.append({"units": 1 if best["units"] > 1 else 4})
             if not self.is_sample:  # more rows than are tried here carry more planes, not fewer
                 changes.append({"n_planes": n_planes // 4})
-        return [best | change for change in changes if self._is_open(change)]
+        return self._open([best, *(best | change for change in changes)])
 
-    def _is_open(self, change: Setting) -> bool:
-        """Whether the user has left open what is to be changed."""
-        return all(getattr(self.machine, name) == "auto" for name in change)
+    def _open(self, candidates: list[Setting]) -> list[Setting]:
+        """The candidates with what the user has set, each once."""
+        machine = self.machine
+        fixed = {
+            name: getattr(machine, name)
+            for name in candidates[0]
+            if getattr(machine, name, "auto") != "auto"
+        }
+        found: list[Setting] = []
+        for candidate in candidates:
+            setting = candidate | fixed
+            if setting not in found:
+                found.append(setting)
+        return found
+
+    # ---- rounds ----------------------------------------------------------------------------
 
     def run(self, n_threads: int, report: Report) -> tuple[Setting, float]:
         """The best setting, and the factor that calibrates its scores."""
@@ -121,11 +159,32 @@ class Trials:
             kind: self.machine._training_view(self._training(columns), self.data)
             for kind, columns in self.maps.items()
         }
-        first, _ = best_candidate(self.judge, self._first_round(), FIRST_RUNGS, n_threads, report)
-        best, judgement = best_candidate(
-            self.judge, self._second_round(first), SECOND_RUNGS, n_threads, report
-        )
+        best = self._winners(self._first_round(), n_threads, report)[0]
+        if best["step_size"] in STEP_SIZES[1:-1]:
+            best = self._together(self._second_round(best), n_threads, report)
+        judgement = self.judge(best, self.rungs[-1], report)
         return best, judgement.calibration
+
+    def _winners(self, candidates: list[Setting], n_threads: int, report: Report) -> list[Setting]:
+        """Those that are clearly better than the first, best first, and then the first."""
+        found = final_judgements(self.judge, candidates, self.rungs, n_threads, report)
+        losses = np.array([np.inf if one is None else one.loss for one in found])
+        order = np.argsort(losses, kind="stable")
+        return [candidates[k] for k in order if losses[k] < CLEARLY * losses[0]] + candidates[:1]
+
+    def _together(self, candidates: list[Setting], n_threads: int, report: Report) -> Setting:
+        """The best of the winners, or of all their changes at once."""
+        *winners, before = self._winners(candidates, n_threads, report)
+        if len(winners) < 2:
+            return (winners or [before])[0]
+        joined = dict(winners[0])
+        for other in winners[1:]:
+            changes = {name: other[name] for name in other if other[name] != before[name]}
+            if all(joined[name] == before[name] for name in changes):
+                joined |= changes
+        if joined == winners[0]:
+            return joined
+        return self._winners([winners[0], joined], n_threads, report)[0]
 
     def count_steps(self) -> int:
         """About how many steps all trials make together."""
@@ -133,36 +192,55 @@ class Trials:
         kind = self.first_guess["multi_class"] if kind == "auto" else kind
         n_problems = len(Decomposition(kind, "vote", self.labels).problems())
         visits = 2 * n_problems / max(2, self.labels.size) if kind == "ovo" else n_problems
-        passes = 0
-        for rungs, n_candidates in ((FIRST_RUNGS, 2 * len(self.maps)), (SECOND_RUNGS, 6)):
-            for place, n_passes in enumerate(rungs):
-                passes += n_passes * -(-n_candidates // KEPT**place)
+        n_first, n_second = len(self._first_round()), len(self._second_round(self.first_guess))
+        passes = sum(n * self.rungs[0] for n in (n_first, n_second))
+        passes += sum((n // 2 + 1) * (self.rungs[1] - self.rungs[0]) for n in (n_first, n_second))
         return int(visits * passes * sum(members.size for members, _ in self.splits))
 
     def judge(self, setting: Setting, n_passes: int, report: Report) -> Judgement:
-        """Train with a setting, and look at the rows held out."""
-        judgements = [
-            self._judge(setting, n_passes, split, report) for split in range(len(self.splits))
-        ]
+        """Let the trials of a setting go on, and look at the rows held out."""
+        key = tuple(sorted(setting.items()))
+        if key not in self.trials:
+            self.trials[key] = [Trial(self, setting, split) for split in range(len(self.splits))]
+        judgements = [trial.judgement(n_passes, report) for trial in self.trials[key]]
         loss, log_factor = np.mean([(loss, np.log(factor)) for loss, factor in judgements], axis=0)
-        handicap = HANDICAPS[setting["columns"]]
-        return Judgement(float(loss) * handicap, float(np.exp(log_factor)))
+        return Judgement(float(loss), float(np.exp(log_factor)))
 
-    def _judge(self, setting: Setting, n_passes: int, split: int, report: Report) -> Judgement:
-        members, held_out = self.splits[split]
+
+class Trial:
+    """A training with one setting on one split of the rows."""
+
+    def __init__(self, trials: Trials, setting: Setting, split: int) -> None:
+        self.trials, self.split = trials, split
         changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
-        trial = type(self.machine)(**(self.machine.get_params() | changes))
-        trial.n_features_in_ = self.machine.n_features_in_
-        trial._found = setting | {"max_iter": n_passes}
-        training = trial._new_training(self.seed)
-        kind = trial._setting("columns")
-        training.own.columns = self.maps[kind]
-        training.own.centres = self.centres.setdefault((kind, split), {})
-        weights = self.data.weights.copy()
+        self.machine = type(trials.machine)(**(trials.machine.get_params() | changes))
+        self.machine.n_features_in_ = trials.machine.n_features_in_
+        self.setting, self.n_passes = setting, 0
+        self.training: PlaneTraining | None = None
+        self.judgements: dict[int, Judgement] = {}
+
+    def judgement(self, n_passes: int, report: Report) -> Judgement:
+        """After so many passes."""
+        if n_passes not in self.judgements:
+            self.judgements[n_passes] = self._judged_after(n_passes, report)
+        return self.judgements[n_passes]
+
+    def _judged_after(self, n_passes: int, report: Report) -> Judgement:
+        trials, machine = self.trials, self.machine
+        members, held_out = trials.splits[self.split]
+        kind = self.setting["columns"]
+        weights = trials.data.weights.copy()
         weights[held_out] = 0  # not even to start from
-        view = self.views[kind]._replace(weights=weights)
-        trial._meet(training, self.labels, view)
-        make_passes(trial, training, view, members, None, report)
-        rows = trial._prediction_rows(training, self.data.rows)
-        scores = trial._record_of(training).class_scores(rows, held_out)
-        return calibrated(scores, training.ranks[self.data.labels[held_out]])
+        view = trials.views[kind]._replace(weights=weights)
+        if self.training is None:
+            machine._found = dict(self.setting)
+            self.training = machine._new_training(trials.seed)
+            self.training.own.columns = trials.maps[kind]
+            self.training.own.centres = trials.centres.setdefault((kind, self.split), {})
+            machine._meet(self.training, trials.labels, view)
+        machine._found["max_iter"] = n_passes - self.n_passes
+        self.n_passes = n_passes
+        make_passes(machine, self.training, view, members, None, report)
+        rows = machine._prediction_rows(self.training, trials.data.rows)
+        scores = machine._record_of(self.training).class_scores(rows, held_out)
+        return calibrated(scores, self.training.ranks[trials.data.labels[held_out]])

@@ -1,7 +1,7 @@
 """Settings found by the fit itself: candidates side by side, the better ones go on for longer.
 
-Successive halving: every candidate makes a short training on most of the rows and is judged by
-its loss on the rows held out; a third of them makes a training three times as long, and so on.
+Successive halving: every candidate makes the first passes of a training on most of the rows and is
+judged by its loss on the rows held out; the better half goes on from there, and so on.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from polyplane.engine.planes.planes import Array
 from polyplane.estimator.progress import Report
 from polyplane.estimator.side_by_side import for_each
 
-__all__ = ["KEPT", "Judgement", "best_candidate", "calibrated"]
+__all__ = ["KEPT", "Judgement", "calibrated", "final_judgements"]
 
-KEPT = 3  # one candidate in so many goes on
+KEPT = 2  # one candidate in so many goes on
 RANGE_OF_LOG_FACTOR = (-4.0, 4.0)
 
 
@@ -41,26 +41,33 @@ def calibrated(scores: Array, labels: Array) -> Judgement:
     return Judgement(float(found.fun), float(np.exp(found.x)))
 
 
-def best_candidate(
+def final_judgements(
     judge: Callable[[Any, int, Report], Judgement],
     candidates: Sequence[Any],
     rungs: Sequence[int],
     n_threads: int,
     report: Report,
-) -> tuple[Any, Judgement]:
-    """The winner of the last rung; `judge(candidate, rung, report)` trains and judges one."""
-    alive = list(candidates)
-    judgements: list[Judgement] = []
+) -> list[Judgement | None]:
+    """Of each candidate on the last rung; None of one that was left behind before.
+
+    `judge(candidate, rung, report)` lets one go on to a rung and judges it there. The first
+    candidate is what the others are compared with: it always goes on.
+    """
+    alive = list(range(len(candidates)))
+    found: list[Judgement | None] = [None] * len(candidates)
     for rung in rungs:
         made: list[Any] = [None] * len(alive)
 
         def work(
             k: int, report: Report, alive: Any = alive, made: Any = made, rung: int = rung
         ) -> None:
-            made[k] = judge(alive[k], rung, report)
+            made[k] = judge(candidates[alive[k]], rung, report)
 
         for_each(work, len(alive), n_threads, report)
-        order = np.argsort([judgement.loss for judgement in made], kind="stable")
-        order = order[: max(1, -(-len(alive) // KEPT))]
-        alive, judgements = [alive[k] for k in order], [made[k] for k in order]
-    return alive[0], judgements[0]
+        if rung == rungs[-1]:
+            for k, judgement in zip(alive, made, strict=True):
+                found[k] = judgement
+        order = 1 + np.argsort([judgement.loss for judgement in made[1:]], kind="stable")
+        n_kept = -(-order.size // KEPT)
+        alive = [alive[k] for k in sorted([0, *order[:n_kept]])]
+    return found
