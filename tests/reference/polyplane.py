@@ -1,9 +1,12 @@
 """Softmax over planes with explicit weights and shrinking, in float64, one row at a time.
 
-Loss of a row   log(1 + exp(-lead)), lead = lse(own planes) - lse(all other planes), planes scored
-                by s W x
-Step            W <- shrunk W, then W_k += eta (1 - p) share_k x for planes of the row's class and
-                -= for all others; shares below `floor` times the largest of their side are 0.
+Score           of class c the sum over its units of lse(planes of the unit), planes scored by s W x;
+                unit g belongs to class g // n_units, and a plane to the unit `owner`
+Loss of a row   log(1 + exp(-lead)), lead = score of the own class - lse(scores of all others)
+Step            W <- shrunk W, then W_k += eta (1 - p) share_k x for planes of the row's class, with
+                their share in their unit, and -= for all others, with their share in their unit
+                times that of their class among all others; shares below `floor` times the largest
+                of their side are 0.
 Rates           held for 16 steps: eta falls on a line to 0 over n steps, or as 1 / sqrt(1 + t/10^4)
                 in a stream; W shrinks as exp(-alpha (eta added up)); s rises from 1 between three
                 and eight tenths of the schedule.
@@ -13,31 +16,44 @@ import numpy as np
 from scipy.special import expit
 
 
-def loss(W, owner, x, label, s=1.0):
+def loss(W, owner, x, label, s=1.0, n_units=1):
     """Of one row."""
-    return float(np.logaddexp(0, -lead(W, owner, x, label, s)))
+    return float(np.logaddexp(0, -lead(W, owner, x, label, s, n_units)))
 
 
-def lead(W, owner, x, label, s=1.0):
+def class_scores(scores, owner, n_units):
+    """Sums over the units of each class, if the classes are those of the planes."""
+    units = [np.logaddexp.reduce(scores[owner == unit]) for unit in range(owner.max() + 1)]
+    return np.pad(units, (0, -len(units) % n_units)).reshape(-1, n_units).sum(axis=1)
+
+
+def lead(W, owner, x, label, s=1.0, n_units=1):
     """The own class's score over that of all others together."""
-    scores = s * (W @ x)
-    return np.logaddexp.reduce(scores[owner == label]) - np.logaddexp.reduce(scores[owner != label])
+    of_class = class_scores(s * (W @ x), owner, n_units)
+    return of_class[label] - np.logaddexp.reduce(np.delete(of_class, label))
 
 
 def shares(scores, floor):
-    """Of the planes of one side in its log-sum-exp."""
+    """Of planes in their log-sum-exp."""
     share = np.exp(scores - np.logaddexp.reduce(scores))
     return np.where(share > floor * share.max(), share, 0)
 
 
-def direction(W, owner, x, label, s, floor):
+def direction(W, owner, x, label, s, floor, n_units=1):
     """Minus the gradient of the loss, divided by s; with the floor, most of it."""
-    is_own = owner == label
     scores = s * (W @ x)
+    of_class = class_scores(scores, owner, n_units)
+    rivals = np.logaddexp.reduce(np.delete(of_class, label))
     factors = np.zeros(len(owner))
-    factors[is_own] = shares(scores[is_own], floor)
-    factors[~is_own] = -shares(scores[~is_own], floor)
-    return expit(-lead(W, owner, x, label, s)) * np.outer(factors, x)
+    for unit in range(owner.max() + 1):
+        is_in, code = owner == unit, unit // n_units
+        share = shares(scores[is_in], 0.0)
+        factors[is_in] = share if code == label else -share * np.exp(of_class[code] - rivals)
+    is_own = owner // n_units == label
+    for side in (is_own, ~is_own):
+        largest = np.abs(factors[side]).max()
+        factors[side] = np.where(np.abs(factors[side]) > floor * largest, factors[side], 0)
+    return expit(-lead(W, owner, x, label, s, n_units)) * np.outer(factors, x)
 
 
 def rates(t, step, alpha, n_steps, sharpness):
@@ -53,7 +69,7 @@ def rates(t, step, alpha, n_steps, sharpness):
 
 
 def train(W, owner, X, y, order, *, step, alpha=0.0, n_steps=0, sharpness=1.0, enough=np.inf,
-          floor=0.0, weights=None, t=0):  # fmt: skip
+          floor=0.0, weights=None, t=0, n_units=1):  # fmt: skip
     """W after visiting the rows in `order`, and W after each of them."""
     W, every_step = np.array(W, np.float64), []
     shrunk_before = rates(t - 1, step, alpha, n_steps, sharpness)[1] if t else 1.0
@@ -61,9 +77,9 @@ def train(W, owner, X, y, order, *, step, alpha=0.0, n_steps=0, sharpness=1.0, e
         eta, shrunk, s = rates(t, step, alpha, n_steps, sharpness)
         W *= shrunk / shrunk_before
         shrunk_before = shrunk
-        if lead(W, owner, X[i], y[i], s) < enough:
+        if lead(W, owner, X[i], y[i], s, n_units) < enough:
             weight = 1.0 if weights is None else weights[i]
-            W += eta * weight * direction(W, owner, X[i], y[i], s, floor)
+            W += eta * weight * direction(W, owner, X[i], y[i], s, floor, n_units)
         t += 1
         every_step.append(W.copy())
     return W, every_step

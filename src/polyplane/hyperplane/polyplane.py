@@ -445,8 +445,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
                 "PolyplaneClassifier needs rows of at least 2 classes; those with a weight above "
                 "0 are all of one class."
             )
-        trials = Trials(self, data, members, labels, seed)
-        found = trials.first_guess | {"max_iter": _count_passes(members.size)}
+        n_passes = _count_passes(members.size)
+        trials = Trials(self, data, members, labels, seed, n_passes)
+        found = trials.first_guess | {"max_iter": n_passes}
         self._calibration = 1.0
         if any(getattr(self, name) == "auto" for name in trials.SEARCHED):
             title = f"{self._title()}: settings"

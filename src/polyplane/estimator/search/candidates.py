@@ -33,9 +33,9 @@ N_SPLITS = 3
 FEW_CLASSES = 4  # are tried on more rows
 MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 640), (16, 640)  # of a class, and of all, at first
 MOST_PAIRED = 20  # classes that are taken in pairs
-RUNGS = 5, 15  # passes of a trial; those of a fit are up to 40
+RUNGS = 5, 15  # passes of a trial; the winner makes those of a fit
+WORTH_IT = 0.995  # of the loss: what the passes of a fit must reach to be made
 CLEARLY = 0.98  # of the loss: what a change must reach to be taken
-STEP_SIZES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 Setting = dict[str, Any]
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
@@ -64,9 +64,16 @@ class Trials:
     )  # fmt: skip
 
     def __init__(
-        self, machine: Any, data: TrainingData, members: Array, labels: Array, seed: int
+        self,
+        machine: Any,
+        data: TrainingData,
+        members: Array,
+        labels: Array,
+        seed: int,
+        n_passes: int,
     ) -> None:
         self.machine, self.labels, self.seed = machine, labels, seed
+        self.n_passes = n_passes  # of the fit
         n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
         chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
         self.is_sample = chosen.size < members.size
@@ -126,9 +133,9 @@ class Trials:
         return self._open([self.first_guess, *(self.first_guess | change for change in known)])
 
     def _second_round(self, best: Setting) -> list[Setting]:
-        n_planes, place = best["n_planes"], STEP_SIZES.index(best["step_size"])
-        changes: list[Setting] = [{"step_size": STEP_SIZES[place + k]} for k in (-1, 1)]
-        changes += [{"shrinkage": best["shrinkage"] * factor} for factor in (1 / 3, 3.0)]
+        n_planes, step, shrinkage = best["n_planes"], best["step_size"], best["shrinkage"]
+        changes: list[Setting] = [{"step_size": step / 3}, {"step_size": step * 3}]
+        changes += [{"shrinkage": shrinkage / 3}, {"shrinkage": shrinkage * 3}]
         if n_planes > 1:
             changes += [{"start_scale": 1.0}, {"n_planes": n_planes * 2}]
             changes.append({"units": 1 if best["units"] > 1 else 4})
@@ -160,10 +167,18 @@ class Trials:
             for kind, columns in self.maps.items()
         }
         best = self._winners(self._first_round(), n_threads, report)[0]
-        if best["step_size"] in STEP_SIZES[1:-1]:
-            best = self._together(self._second_round(best), n_threads, report)
-        judgement = self.judge(best, self.rungs[-1], report)
-        return best, judgement.calibration
+        best = self._together(self._second_round(best), n_threads, report)
+        return self._with_passes(best, report)
+
+    def _with_passes(self, best: Setting, report: Report) -> tuple[Setting, float]:
+        """As many passes as are worth their time, and the calibration after them."""
+        n_passes, n_most = self.rungs[-1], self.n_passes
+        judgement = self.judge(best, n_passes, report)
+        if n_most > n_passes and self.machine.max_iter == "auto":
+            after_all = self.judge(best, n_most, report)
+            if after_all.loss < WORTH_IT * judgement.loss:
+                n_passes, judgement = n_most, after_all
+        return best | {"max_iter": min(n_passes, n_most)}, judgement.calibration
 
     def _winners(self, candidates: list[Setting], n_threads: int, report: Report) -> list[Setting]:
         """Those that are clearly better than the first, best first, and then the first."""
