@@ -339,6 +339,14 @@ class PolyplaneClassifier(HyperplaneClassifier):
     def _features_of(self, training: PlaneTraining) -> int:
         return int(columns_of(training).n_features)
 
+    def _weighed(self, data: TrainingData) -> TrainingData:
+        """Weights of mean 1: their unit must not change the steps."""
+        if data.weights.size == 0 or not data.weights.any():
+            return data
+        return data._replace(
+            weights=(data.weights / data.weights.mean(dtype=np.float64)).astype(np.float32)
+        )
+
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         start, n_columns = start_of(training), self.n_features_in_
         if start.columns is None:

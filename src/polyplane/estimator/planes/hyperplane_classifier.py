@@ -257,6 +257,10 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         """Rows as the planes see them."""
         return rows
 
+    def _weighed(self, data: TrainingData) -> TrainingData:
+        """The rows of a fit with the weights that steps use."""
+        return data
+
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         """The data as steps see them, where that is not how finished planes do."""
         return data
@@ -334,6 +338,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             check_parameters(self)
             goes_on = self.warm_start and hasattr(self, "_training")
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
+            data = self._weighed(data)
             self._check_classes(labels)
             validation = self._read_validation(X_val, y_val, labels)
             seed = self._draw_seed()
@@ -370,6 +375,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             check_parameters(self)
             check_can_resume(self, self._training.is_unfinished)
             data, labels = self._read_training(X, y, None, sample_weight, True)
+            data = self._weighed(data)
             check_same_rows(self, seen_rows(data.labels), self._training.rows_seen)
             validation = self._read_validation(X_val, y_val, labels)
             seen = self._training_view(self._training, data)
