@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import (
@@ -366,7 +367,6 @@ class PolyplaneClassifier(HyperplaneClassifier):
         if self.compress:
             for model in training.models:
                 self._compress(model, data, members)
-            training.forget_results()
 
     def _compress(self, model: PlaneModel, data: TrainingData, members: Array) -> None:
         """Drop planes that decide nothing on some of the model's rows."""
@@ -406,7 +406,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
     @property
     def settings_(self) -> dict[str, Any]:
         """What was set, or found where it was 'auto'."""
-        self._record()
+        check_is_fitted(self)
         return {name: self._setting(name) for name in IN_STREAM}
 
     # ---- probabilities ---------------------------------------------------------------------
@@ -515,7 +515,6 @@ def _take_all_columns(training: PlaneTraining) -> None:
         )
         model.own.columns = columns_of(training)
         model.n_features = model.own.columns.n_features
-    training.forget_results()
 
 
 def _written_out(columns: Any, data: TrainingData) -> TrainingData:

@@ -10,7 +10,6 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import polyplane
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.files.finished_training import FinishedTraining
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.parameters import REGISTRY, check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
@@ -23,7 +22,6 @@ from polyplane.model.scaling import Scaler
 __all__ = [
     "SKLEARN_SCALERS",
     "estimator_of",
-    "fitted_now",
     "fitted_of",
     "scaler_of",
     "sklearn_scaler_of",
@@ -36,34 +34,7 @@ SKLEARN_SCALERS = {"maxabs": MaxAbsScaler, "minmax": MinMaxScaler, "standard": S
 
 
 def fitted_of(estimator: Any) -> FittedModel:
-    """What an estimator has reached."""
-    return _fitted_of(estimator, estimator._record())
-
-
-def fitted_now(estimator: Any) -> FittedModel:
-    """The same for who holds its lock, who may be in the middle of a fit.
-
-    There the record is made anew, and not kept: steps go on from here.
-    """
-    training = estimator._training
-    if not _is_amid(training):
-        return fitted_of(estimator)
-    kept = vars(training).pop("_record", None)
-    try:
-        return fitted_of(estimator)
-    finally:
-        vars(training).pop("_record", None)
-        if kept is not None:
-            vars(training)["_record"] = kept
-
-
-def _is_amid(training: Any) -> bool:
-    if isinstance(training, FinishedTraining):
-        return False
-    return bool(getattr(training, "courses", None)) or getattr(training, "course", None) is not None
-
-
-def _fitted_of(estimator: Any, record: Any) -> FittedModel:
+    """What an estimator has reached, or a view of it; in the middle of a fit, so far."""
     training = estimator._training
     names = vars(estimator).get("feature_names_in_")
     is_planes = isinstance(estimator, HyperplaneClassifier)
@@ -72,7 +43,7 @@ def _fitted_of(estimator: Any, record: Any) -> FittedModel:
         labels=training.classes,
         n_columns=int(estimator.n_features_in_),
         names=None if names is None else [str(name) for name in names],
-        record=record,
+        record=estimator._record(),
         features=estimator._features(training) if is_planes else None,
         has_probabilities=hasattr(estimator, "predict_proba"),
         is_dense=True if is_planes else training.is_dense,

@@ -38,6 +38,7 @@ from polyplane.engine.support.support_set import (
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.kernels.kernel_choice import gamma_of, kernel_of
 from polyplane.estimator.kernels.kernel_training import KernelModel, KernelTraining, SupportRows
+from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.decomposition import Problem
 from polyplane.model.file import ModelError
@@ -223,7 +224,7 @@ def _with_vectors(made: Any, rows: CsrRows, labels: Array, codes: Array) -> Kern
     made.gamma_, made.n_iter_ = gamma_of(made, _no_data(), n_columns), 1
     kernel = kernel_of(made, made.gamma_, made._offset(), n_columns, False)
     cache = made._cache_bytes()
-    training = KernelTraining(made.multi_class, SEED, labels, kernel, cache, False)
+    training = KernelTraining(made.multi_class, SEED, known_classes(labels), kernel, cache, False)
     n_rows = codes.size
     numbers = np.arange(n_rows, dtype=np.int64)
     training.pool = SupportRows(KernelRows(rows, squared_lengths(rows), numbers, codes))

@@ -12,8 +12,10 @@ import numpy as np
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
 from polyplane.estimator.files.training_tables import TABLES, KernelState, PlaneState
 from polyplane.estimator.kernels.kernel_training import KernelTraining
+from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import PlaneTraining
+from polyplane.estimator.thread_safety import remember
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
 from polyplane.model.format.schema import Reader, Writer
@@ -82,7 +84,7 @@ def read_training(
     state = TABLES[kind].read(plain.get(kind), f"{PATH}.{kind}", source)
     made = _plane_training if model.has_planes else _kernel_training
     estimator._training = made(state, estimator, model)
-    vars(estimator._training)["_record"] = model.record
+    remember(estimator, model.record)
     if plain.get("stream") is not None:
         course = TABLES["stream"].read(plain["stream"], f"{PATH}.stream", source)
         estimator._stream_course = course
@@ -94,7 +96,7 @@ def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> Pl
     own = _own_state(estimator._own_of_fitted(model), state.own)
     training = PlaneTraining(
         kind=record.decomposition.kind,
-        labels=model.labels[record.decomposition.ranks],
+        known=known_classes(model.labels[record.decomposition.ranks]),
         n_columns=model.n_columns,
         **vars(state) | {"own": own},
     )
@@ -195,7 +197,7 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
     training = KernelTraining(
         kind=record.decomposition.kind,
         seed=state.seed,
-        labels=model.labels[record.decomposition.ranks],
+        known=known_classes(model.labels[record.decomposition.ranks]),
         kernel=_with_offset(record.kernel, state.offset),
         cache_bytes=state.cache_bytes,
         is_dense=model.is_dense,

@@ -18,14 +18,14 @@ from polyplane.estimator.files.finished_training import LEFT_OUT, FinishedTraini
 from polyplane.estimator.files.fitted import (
     SKLEARN_SCALERS,
     estimator_of,
-    fitted_now,
+    fitted_of,
     scaler_of,
     sklearn_scaler_of,
 )
 from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.thread_safety import writing
+from polyplane.estimator.thread_safety import at_rest, view_of
 from polyplane.model.file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer
@@ -87,7 +87,7 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
     estimator = saved.estimator
     if not isinstance(estimator, HyperplaneClassifier | KernelClassifier):
         raise ModelError(f"{estimator!r} is not a polyplane classifier, which a model file holds")
-    with writing(estimator):
+    with at_rest(estimator):
         if not hasattr(estimator, "_training"):
             raise ModelError(f"{type(estimator).__name__} is not fitted: there is nothing to save")
         _write_model(saved, path, training)
@@ -97,7 +97,7 @@ def fitted_model(saved: SavedModel) -> FittedModel:
     """What predicts, as a file holds it."""
     estimator = saved.estimator
     return replace(
-        fitted_now(estimator),
+        fitted_of(view_of(estimator)),
         scaler=None if saved.scaler is None else scaler_of(saved.scaler),
         table=None if saved.layout is None else saved.layout.to_dict(),
         call=saved.training,

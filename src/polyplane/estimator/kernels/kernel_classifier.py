@@ -26,6 +26,7 @@ from polyplane.estimator.kernels.kernel_training import (
     learn_chunk,
     make_lines,
 )
+from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.memory import check_memory
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
@@ -42,7 +43,7 @@ from polyplane.estimator.parameters import (
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.thread_safety import reads, reads_alone, writes
+from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
@@ -251,7 +252,6 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
                 for model in training.models:
                     self._finish(training, model)
         training.course = None
-        training.forget_results()
 
     def _set_out(self, training: KernelTraining, data: TrainingData) -> KernelCourse:
         """The beginning of a fit."""
@@ -320,7 +320,6 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         walker = Walker(self._walk, self._coins, self._foreseen, self._cache_bytes() > 0)
         n_jobs, size = effective_n_jobs(self.n_jobs), self._chunk_size()
         for start in range(0, order.size, size):
-            training.forget_results()
             part = order[start : start + size]
             learn_chunk(training, data, part, first_number, walker, n_jobs, report)
 
@@ -340,19 +339,19 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
             seed, is_dense = self._draw_seed(), isinstance(data.rows, DenseRows)
             kernel = kernel_of(self, self.gamma_, self._offset(), self.n_features_in_, is_dense)
             cache = self._cache_bytes()
-            self._training = KernelTraining(self.multi_class, seed, labels, kernel, cache, is_dense)
+            known = known_classes(labels)
+            self._training = KernelTraining(self.multi_class, seed, known, kernel, cache, is_dense)
         else:
             self._training = self._training.copied()
         training = self._training
-        training.forget_results()
-        training.labels = labels
+        training.known = known_classes(labels)
         training.kernel = replace(training.kernel, n_columns=self.n_features_in_)
-        known = {model.problem for model in training.models}
-        n_new = training.decomposition(self.combine).n_problems() - len(known)
+        started = {model.problem for model in training.models}
+        n_new = training.decomposition(self.combine).n_problems() - len(started)
         name, what = type(self).__name__, "support vectors"
         check_memory(name, training.kind, n_new, BYTES_OF_PROBLEM, what)
         for problem in training.decomposition(self.combine).problems():
-            if problem not in known:
+            if problem not in started:
                 training.models.append(KernelModel(problem, self._new_set(), training.seed))
         for model in training.models:
             model.rule, model.is_over = self._rule(), False
@@ -367,7 +366,10 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
 
     def _record(self) -> KernelRecord:
         check_is_fitted(self)
-        return self._training.record(self._expand, self.combine)
+        finished: KernelRecord | None = finished_of(self)
+        if finished is None:
+            return self._training.record(self._expand, self.combine)
+        return replace(finished, decomposition=self._training.decomposition(self.combine))
 
     def _class_scores(self, X: Any) -> Array:
         record = self._record()
@@ -450,7 +452,6 @@ class CachedKernelClassifier(KernelClassifier):
     def finish(self) -> Self:
         """What `fit` does in the end, for a stream that pauses."""
         check_is_fitted(self)
-        self._training.forget_results()
         make_lines(self._training, self._cache_bytes() > 0)
         for model in self._training.models:
             self._finish(self._training, model)

@@ -6,6 +6,7 @@ of a training and scores rows is `model/plane_record.py`.
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.rows.storage import Rows, count_rows, with_own_page
 from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.engine.tiles import LANES
+from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.memory import check_memory
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
@@ -50,7 +52,7 @@ from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.thread_safety import reads, reads_alone, writes
+from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
@@ -486,15 +488,14 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             kind=self._setting("multi_class"),
             seed=seed,
             constant=float(self.fit_intercept),
-            labels=np.empty(0),
+            known=known_classes(np.empty(0)),
             n_columns=self.n_features_in_,
             own=self._own_of_training(),
         )
 
     def _meet(self, training: PlaneTraining, labels: Array, data: TrainingData) -> None:
         """Classes and columns that training has not met yet."""
-        training.forget_results()
-        training.labels = labels
+        training.known = known_classes(labels)
         training.n_columns = self.n_features_in_
         known = {(model.problem, model.estimator) for model in training.models}
         self._check_memory(training, len(known))
@@ -609,7 +610,14 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
 
     def _record(self) -> PlaneRecord:
         check_is_fitted(self)
-        return self._record_of(self._training)
+        finished: PlaneRecord | None = finished_of(self)
+        if finished is None:
+            return self._record_of(self._training)
+        return replace(
+            finished,
+            decomposition=self._training.decomposition(self.combine),
+            calibration=self._calibration_of(self._training),
+        )
 
     def _record_of(self, training: PlaneTraining) -> PlaneRecord:
         return training.record(

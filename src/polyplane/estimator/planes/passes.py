@@ -36,7 +36,6 @@ def make_passes(
     views = [_own_view(data) for _ in training.models]
     n_most = max(machine._count_passes(course.n_rows) for course in training.courses)
     while not _is_over(machine, training, n_most):
-        training.forget_results()
         for_each(
             lambda k, report: _one_pass(machine, training, k, views[k], members, report),
             len(views),
@@ -49,7 +48,6 @@ def make_passes(
     for model, state in zip(training.models, training.watch.snapshots, strict=False):
         model.return_to(state)
     training.courses, training.watch = [], EarlyStopping()
-    training.forget_results()
 
 
 def set_out(machine: Any, training: PlaneTraining, data: TrainingData, members: Array) -> None:

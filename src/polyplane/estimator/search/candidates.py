@@ -12,6 +12,7 @@ import numpy as np
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
+from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.planes.passes import make_passes
 from polyplane.estimator.planes.training import PlaneTraining
@@ -65,7 +66,8 @@ class Trials:
     def _training(self, columns: ColumnMap) -> PlaneTraining:
         own = self.machine._own_of_training()
         own.columns = columns
-        return PlaneTraining("joint", self.seed, self.labels, 1.0, columns.n_columns, own=own)
+        known = known_classes(self.labels)
+        return PlaneTraining("joint", self.seed, known, 1.0, columns.n_columns, own=own)
 
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""
