@@ -56,7 +56,7 @@ from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifie
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.progress import Report, progress, silence
-from polyplane.estimator.search.candidates import Trials
+from polyplane.estimator.search.candidates import Split, Trials
 from polyplane.estimator.search.compression import needed_planes
 from polyplane.estimator.search.prototypes import first_of_each, margin_of, prototypes_of
 from polyplane.estimator.thread_safety import reads
@@ -398,10 +398,39 @@ class PolyplaneClassifier(HyperplaneClassifier):
         if any(getattr(self, name) == "auto" for name in trials.SEARCHED):
             title = f"{self._title()}: settings"
             n_steps = trials.count_steps()
+            views = {k: _written_out(columns, trials.data) for k, columns in trials.maps.items()}
+
+            def try_out(settings: Any, split: Split, report: Report) -> tuple[Array, Array]:
+                seen = views[split.kind]._replace(weights=split.data.weights)
+                return self._scores_of_trial(settings, split, seen, labels, seed, report)
+
             with progress(title, n_steps, self._shows(), is_search=True) as report:
-                best, self._calibration = trials.run(effective_n_jobs(self.n_jobs), report)
+                n_threads = effective_n_jobs(self.n_jobs)
+                best, self._calibration = trials.run(try_out, n_threads, report)
             found |= best
         return found
+
+    def _scores_of_trial(
+        self,
+        settings: dict[str, Any],
+        split: Split,
+        seen: TrainingData,
+        labels: Array,
+        seed: int,
+        report: Report,
+    ) -> tuple[Array, Array]:
+        """Class scores of the rows held out, after a training with these settings."""
+        changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
+        trial = type(self)(**(self.get_params() | changes))
+        trial.n_features_in_, trial._found = self.n_features_in_, settings
+        training = trial._new_training(seed)
+        start = start_of(training)
+        start.columns, start.centres = split.columns, split.centres
+        trial._meet(training, labels, seen)
+        trial._make_passes(training, seen, split.members, None, report)
+        rows = trial._prediction_rows(training, split.data.rows)
+        scores = trial._record_of(training).class_scores(rows, split.held_out)
+        return scores, training.ranks[split.data.labels[split.held_out]]
 
     @property
     def settings_(self) -> dict[str, Any]:

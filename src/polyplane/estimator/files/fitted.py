@@ -11,8 +11,15 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 import polyplane
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import record_of, training_of
 from polyplane.estimator.parameters import REGISTRY, check_parameters
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.hyperplane_classifier import (
+    HyperplaneClassifier,
+    become,
+    features_of,
+    found_by,
+    settles_alpha,
+)
 from polyplane.model.algorithm_names import class_name_of, short_name
 from polyplane.model.file import ModelError
 from polyplane.model.format.checks import LARGEST_COUNT, need
@@ -35,7 +42,7 @@ SKLEARN_SCALERS = {"maxabs": MaxAbsScaler, "minmax": MinMaxScaler, "standard": S
 
 def fitted_of(estimator: Any) -> FittedModel:
     """What an estimator has reached, or a view of it; in the middle of a fit, so far."""
-    training = estimator._training
+    training = training_of(estimator)
     names = vars(estimator).get("feature_names_in_")
     is_planes = isinstance(estimator, HyperplaneClassifier)
     return FittedModel(
@@ -43,12 +50,12 @@ def fitted_of(estimator: Any) -> FittedModel:
         labels=training.classes,
         n_columns=int(estimator.n_features_in_),
         names=None if names is None else [str(name) for name in names],
-        record=estimator._record(),
-        features=estimator._features(training) if is_planes else None,
+        record=record_of(estimator),
+        features=features_of(estimator) if is_planes else None,
         has_probabilities=hasattr(estimator, "predict_proba"),
         is_dense=True if is_planes else training.is_dense,
         parameters=estimator.get_params(deep=False),
-        found=vars(estimator).get("_found", {}),
+        found=found_by(estimator) if is_planes else {},
         n_steps=int(estimator.n_steps_),
         n_passes=int(estimator.n_iter_),
         alpha=float(training.models[0].alpha) if is_planes else None,
@@ -62,7 +69,7 @@ def fitted_of(estimator: Any) -> FittedModel:
 
 
 def estimator_of(model: FittedModel) -> Any:
-    """A fitted estimator, of which `_training` is still missing."""
+    """A fitted estimator, whose training is still missing."""
     name = class_name_of(model.algorithm)
     need(name is not None, f"there is no algorithm {model.algorithm!r}")
     machine: Any = getattr(polyplane, str(name))
@@ -81,9 +88,8 @@ def estimator_of(model: FittedModel) -> Any:
         made.gamma_ = float(model.gamma or 0.0)
         return made
     need(model.alpha is not None, "there is no alpha")
-    made._found = dict(model.found)
     need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
-    made._take_features(model)
+    become(made, model)
     _check_found(made)
     return made
 
@@ -98,13 +104,13 @@ def _check_settings(estimator: Any) -> None:
 
 def _check_found(estimator: Any) -> None:
     """What was 'auto' has been found, and is what the parameter could have been set to."""
-    found, given = estimator._found, estimator.get_params(deep=False)
+    found, given = found_by(estimator), estimator.get_params(deep=False)
     need(found.keys() <= given.keys(), "settings were found of other parameters")
     need("auto" not in found.values(), "a setting has not been found")
     _check_settings(type(estimator)(**found))
     open_ = {name for name, value in given.items() if isinstance(value, str) and value == "auto"}
-    if estimator._is_soft():
-        open_ -= {"alpha"}  # which is settled step by step
+    if settles_alpha(estimator):
+        open_ -= {"alpha"}
     need(open_ <= found.keys(), "a setting has not been found")
 
 

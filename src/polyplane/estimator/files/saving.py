@@ -24,7 +24,8 @@ from polyplane.estimator.files.fitted import (
 )
 from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.online_classifier import give_training, training_of
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, own_of_fitted
 from polyplane.estimator.thread_safety import at_rest, view_of
 from polyplane.model.file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
@@ -88,7 +89,7 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
     if not isinstance(estimator, HyperplaneClassifier | KernelClassifier):
         raise ModelError(f"{estimator!r} is not a polyplane classifier, which a model file holds")
     with at_rest(estimator):
-        if not hasattr(estimator, "_training"):
+        if training_of(estimator) is None:
             raise ModelError(f"{type(estimator).__name__} is not fitted: there is nothing to save")
         _write_model(saved, path, training)
 
@@ -108,7 +109,7 @@ def fitted_model(saved: SavedModel) -> FittedModel:
 def _write_model(saved: SavedModel, path: Any, training: bool) -> None:
     out, estimator = Writer(), saved.estimator
     values = {"prediction": write_prediction(fitted_model(saved), out), "training": None}
-    if training and not isinstance(estimator._training, FinishedTraining):
+    if training and not isinstance(training_of(estimator), FinishedTraining):
         values["training"] = write_training(estimator, out)
     write_file(path, values, out.arrays)
 
@@ -126,8 +127,8 @@ def read_model(path: Any) -> SavedModel:
         if values.get("training") is not None:
             why = read_training(values["training"], arrays, estimator, model)
         if why is not None:
-            own = estimator._own_of_fitted(model) if model.has_planes else None
-            estimator._training = FinishedTraining(model, why, own)
+            own = own_of_fitted(estimator, model) if model.has_planes else None
+            give_training(estimator, FinishedTraining(model, why, own))
         layout = model.table and Layout.from_dict(model.table, is_frozen=True)
         scaler = model.scaler and sklearn_scaler_of(model.scaler)
         saved = SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)

@@ -7,7 +7,7 @@ are in `kernel_training.py`; what is left of a training and scores rows is `mode
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,13 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import DenseRows, count_rows, matrix_of
+from polyplane.engine.rows.storage import CsrRows, DenseRows, count_rows, matrix_of
+from polyplane.engine.support.gram import squared_lengths
 from polyplane.engine.support.support_set import OF_SIDE, SupportSet, Visit, empty_set
+from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.kernels.kernel_choice import KERNELS, gamma_of, kernel_of
 from polyplane.estimator.kernels.kernel_training import (
     KernelCourse,
     KernelModel,
     KernelTraining,
+    SupportRows,
     Walker,
     learn_chunk,
     make_lines,
@@ -47,15 +50,21 @@ from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, w
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
+    no_training_data,
     read_matrix,
     read_training,
     weighty,
 )
 from polyplane.model.kernel_record import KernelRecord
+from polyplane.model.kernels import KernelRows
 
-__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier", "one_sided"]
+__all__ = [
+    "NO_COINS", "CachedKernelClassifier", "ExpectedProblem", "KernelClassifier", "empty_set_of",
+    "expected_of", "give_vectors", "one_sided",
+]  # fmt: skip
 
 BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
+SEED_OF_GIVEN = 0  # the same file gives the same model
 NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
@@ -452,6 +461,7 @@ class CachedKernelClassifier(KernelClassifier):
     def finish(self) -> Self:
         """What `fit` does in the end, for a stream that pauses."""
         check_is_fitted(self)
+        check_can_learn_on(self)
         make_lines(self._training, self._cache_bytes() > 0)
         for model in self._training.models:
             self._finish(self._training, model)
@@ -459,6 +469,51 @@ class CachedKernelClassifier(KernelClassifier):
 
     def _cache_bytes(self) -> int:
         return int(self.cache_mb) << 20
+
+
+# ---- what other files ask of a machine ---------------------------------------------------
+
+
+def give_vectors(machine: Any, rows: CsrRows, labels: Array, codes: Array) -> KernelTraining:
+    """Make a machine that knows its columns one with these support rows; return its training.
+
+    `codes` are the places of their classes among `labels`. Its problems have no vectors yet.
+    """
+    n_columns, n_rows = machine.n_features_in_, codes.size
+    machine.gamma_, machine.n_iter_ = gamma_of(machine, no_training_data(), n_columns), 1
+    kernel = kernel_of(machine, machine.gamma_, machine._offset(), n_columns, False)
+    cache, known = machine._cache_bytes(), known_classes(labels)
+    training = KernelTraining(
+        machine.multi_class, SEED_OF_GIVEN, known, kernel, cache, is_dense=False
+    )
+    numbers = np.arange(n_rows, dtype=np.int64)
+    training.pool = SupportRows(KernelRows(rows, squared_lengths(rows), numbers, codes))
+    training.places, training.n_seen = dict(zip(range(n_rows), range(n_rows), strict=True)), n_rows
+    machine._training = training
+    machine._meet(no_training_data(), labels, True)
+    made: KernelTraining = machine._training
+    return made
+
+
+def empty_set_of(machine: Any) -> SupportSet:
+    """The set of a problem that has not met a row."""
+    empty: SupportSet = machine._new_set()
+    return empty
+
+
+class ExpectedProblem(NamedTuple):
+    """What a machine would make of a problem in training."""
+
+    empty: SupportSet
+    rule: Any  # of the kind that its steps follow
+    totals_of_slots: tuple[int, ...]  # which of the set's totals are slots
+
+
+def expected_of(machine: Any, model: KernelModel) -> ExpectedProblem:
+    """What a machine expects of a problem that comes from elsewhere."""
+    return ExpectedProblem(
+        machine._new_set(), machine._rule_like(model), machine._totals_of_slots()
+    )
 
 
 def one_sided(model: KernelModel) -> float | None:

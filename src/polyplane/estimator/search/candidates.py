@@ -5,17 +5,15 @@ the winner. A trial is judged by the loss of its calibrated probabilities on row
 in it, which is steadier than their error. Few rows are held out several times.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
-from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.planes.hyperplane_classifier import stratified
-from polyplane.estimator.planes.passes import make_passes
-from polyplane.estimator.planes.training import PlaneTraining
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import KEPT, Judgement, best_candidate, calibrated
 from polyplane.estimator.validation import TrainingData
@@ -39,6 +37,21 @@ STEP_SIZES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 Setting = dict[str, Any]
 
 
+class Split(NamedTuple):
+    """What one trial is trained on, and judged by."""
+
+    data: TrainingData  # rows held out have no weight
+    members: Array
+    held_out: Array
+    kind: str  # of the map of the columns
+    columns: ColumnMap
+    centres: dict[Any, Array]  # of classes, found by trials of the same split
+
+
+# trains by settings and returns the scores of the rows held out, and the places of their classes
+TryOut = Callable[[Setting, Split, Report], tuple[Array, Array]]
+
+
 class Trials:
     """Candidates for the settings of a machine, and the rows on which they are tried."""
 
@@ -59,15 +72,8 @@ class Trials:
             for k in range(N_SPLITS if chosen.size < FEW_ROWS else 1)
         ]
         self.maps = self._maps(order)
-        self.views: dict[str, TrainingData] = {}
         self.centres: dict[Any, dict[Any, Array]] = {}
         self.first_guess = self._first_guess()
-
-    def _training(self, columns: ColumnMap) -> PlaneTraining:
-        own = self.machine._own_of_training()
-        own.columns = columns
-        known = known_classes(self.labels)
-        return PlaneTraining("joint", self.seed, known, 1.0, columns.n_columns, own=own)
 
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""
@@ -114,15 +120,15 @@ class Trials:
         """Whether the user has left open what is to be changed."""
         return all(getattr(self.machine, name) == "auto" for name in change)
 
-    def run(self, n_threads: int, report: Report) -> tuple[Setting, float]:
+    def run(self, try_out: TryOut, n_threads: int, report: Report) -> tuple[Setting, float]:
         """The best setting, and the factor that calibrates its scores."""
-        self.views = {
-            kind: self.machine._training_view(self._training(columns), self.data)
-            for kind, columns in self.maps.items()
-        }
-        first, _ = best_candidate(self.judge, self._first_round(), FIRST_RUNGS, n_threads, report)
+
+        def judge(setting: Setting, n_passes: int, report: Report) -> Judgement:
+            return self.judge(try_out, setting, n_passes, report)
+
+        first, _ = best_candidate(judge, self._first_round(), FIRST_RUNGS, n_threads, report)
         best, judgement = best_candidate(
-            self.judge, self._second_round(first), SECOND_RUNGS, n_threads, report
+            judge, self._second_round(first), SECOND_RUNGS, n_threads, report
         )
         return best, judgement.calibration
 
@@ -138,30 +144,29 @@ class Trials:
                 passes += n_passes * -(-n_candidates // KEPT**place)
         return int(visits * passes * sum(members.size for members, _ in self.splits))
 
-    def judge(self, setting: Setting, n_passes: int, report: Report) -> Judgement:
+    def judge(self, try_out: TryOut, setting: Setting, n_passes: int, report: Report) -> Judgement:
         """Train with a setting, and look at the rows held out."""
+        settings = setting | {"max_iter": n_passes}
         judgements = [
-            self._judge(setting, n_passes, split, report) for split in range(len(self.splits))
+            calibrated(*try_out(settings, self.split(setting, place), report))
+            for place in range(len(self.splits))
         ]
         loss, log_factor = np.mean([(loss, np.log(factor)) for loss, factor in judgements], axis=0)
         handicap = HANDICAPS[setting["columns"]]
         return Judgement(float(loss) * handicap, float(np.exp(log_factor)))
 
-    def _judge(self, setting: Setting, n_passes: int, split: int, report: Report) -> Judgement:
-        members, held_out = self.splits[split]
-        changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
-        trial = type(self.machine)(**(self.machine.get_params() | changes))
-        trial.n_features_in_ = self.machine.n_features_in_
-        trial._found = setting | {"max_iter": n_passes}
-        training = trial._new_training(self.seed)
-        kind = trial._setting("columns")
-        training.own.columns = self.maps[kind]
-        training.own.centres = self.centres.setdefault((kind, split), {})
+    def split(self, setting: Setting, place: int) -> Split:
+        """What a trial of a setting is trained on and judged by."""
+        given = self.machine.columns
+        kind = setting["columns"] if given == "auto" else given
+        members, held_out = self.splits[place]
         weights = self.data.weights.copy()
         weights[held_out] = 0  # not even to start from
-        view = self.views[kind]._replace(weights=weights)
-        trial._meet(training, self.labels, view)
-        make_passes(trial, training, view, members, None, report)
-        rows = trial._prediction_rows(training, self.data.rows)
-        scores = trial._record_of(training).class_scores(rows, held_out)
-        return calibrated(scores, training.ranks[self.data.labels[held_out]])
+        return Split(
+            data=self.data._replace(weights=weights),
+            members=members,
+            held_out=held_out,
+            kind=kind,
+            columns=self.maps[kind],
+            centres=self.centres.setdefault((kind, place), {}),
+        )
