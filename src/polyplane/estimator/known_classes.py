@@ -1,14 +1,28 @@
 """The classes that a training has met, and how its problems make one classifier of them."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
 from polyplane.model.decomposition import Decomposition
 
-__all__ = ["ClassesMet"]
+__all__ = ["ClassesMet", "KnownClasses", "known_classes"]
+
+
+class KnownClasses(NamedTuple):
+    """Labels with what follows from them: made together, so that it is never of other labels."""
+
+    labels: Array  # of all classes met, in the order in which they were met
+    classes: Array  # the labels, sorted
+    ranks: Array  # place of each label among the sorted ones
+
+
+def known_classes(labels: Array) -> KnownClasses:
+    """What follows from labels."""
+    classes = np.sort(labels)
+    return KnownClasses(labels, classes, np.searchsorted(classes, labels).astype(np.int32))
 
 
 @dataclass
@@ -17,23 +31,23 @@ class ClassesMet:
 
     kind: str  # of its decomposition
     seed: int
-    labels: Array  # of all classes met, in the order in which they were met
+    known: KnownClasses
 
-    @cached_property
+    @property
+    def labels(self) -> Array:
+        """Of all classes met, in the order in which they were met."""
+        return self.known.labels
+
+    @property
     def classes(self) -> Array:
         """The labels, sorted."""
-        return np.sort(self.labels)
+        return self.known.classes
 
-    @cached_property
+    @property
     def ranks(self) -> Array:
         """Place of each label among the sorted ones."""
-        return np.searchsorted(self.classes, self.labels).astype(np.int32)
+        return self.known.ranks
 
     def decomposition(self, combine: str) -> Decomposition:
         """How the problems make one classifier."""
         return Decomposition(self.kind, combine, self.ranks)
-
-    def forget_results(self) -> None:
-        """Called whenever training goes on: what was derived is no longer true."""
-        for derived in ("classes", "ranks", "_record"):
-            self.__dict__.pop(derived, None)

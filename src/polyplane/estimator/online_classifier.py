@@ -25,7 +25,7 @@ from polyplane.estimator.parameters import (
 from polyplane.estimator.thread_safety import reads
 from polyplane.model.input_rows import check_scores
 
-__all__ = ["A_NUMBER_OF_THREADS", "OnlineClassifier"]
+__all__ = ["A_NUMBER_OF_THREADS", "OnlineClassifier", "give_training", "record_of", "training_of"]
 
 A_NUMBER_OF_THREADS = Range(
     lambda v: v is None or (is_whole(v) and v != 0), "None or a whole number other than 0"
@@ -84,6 +84,10 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     # ---- what a family adds --------------------------------------------------------------
 
+    def _record(self) -> Any:
+        """What is left of the training and scores rows; of a view, what it was made with."""
+        raise NotImplementedError
+
     def _class_scores(self, X: Any) -> Array:
         """The score of each class on each row."""
         raise NotImplementedError
@@ -127,3 +131,21 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
                 f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
                 f"class, {labels.tolist()[0]!r}."
             )
+
+
+# ---- what other files ask of an estimator ------------------------------------------------
+
+
+def training_of(estimator: Any) -> Any:
+    """What `fit` and `partial_fit` take up again; None before the first."""
+    return vars(estimator).get("_training")
+
+
+def give_training(estimator: Any, training: Any) -> None:
+    """Let an estimator go on from here."""
+    estimator._training = training
+
+
+def record_of(estimator: Any) -> Any:
+    """What is left of its training and scores rows; in the middle of a fit, so far."""
+    return estimator._record()

@@ -21,7 +21,10 @@ from polyplane.estimator.progress import StreamReport, stream_progress
 from polyplane.estimator.resuming import check_can_resume, interrupts_wait
 from polyplane.estimator.thread_safety import writing
 
-__all__ = ["RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream"]
+__all__ = [
+    "RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream", "give_stream_course",
+    "stream_course_of",
+]  # fmt: skip
 
 Estimator = TypeVar("Estimator")
 
@@ -97,9 +100,20 @@ def _fit_stream(
                 _check_classes(model)
                 course.n_passes, course.n_chunks = course.n_passes + 1, 0
                 model.n_iter_ = course.n_passes
-        if hasattr(model, "finish") and model._finishes():
+        if hasattr(model, "finish") and getattr(model, "finishes", True):
             model.finish()
         forget_stream(model)
+
+
+def stream_course_of(model: Any) -> StreamCourse | None:
+    """How far training from a stream has come, where it was interrupted."""
+    course: StreamCourse | None = vars(model).get("_stream_course")
+    return course
+
+
+def give_stream_course(model: Any, course: StreamCourse) -> None:
+    """Let training from a stream be resumed from there."""
+    model._stream_course = course
 
 
 def forget_stream(model: Any) -> None:
@@ -109,7 +123,7 @@ def forget_stream(model: Any) -> None:
 
 def _course_of(model: Any) -> StreamCourse:
     """Of the training that goes on, or of a new one."""
-    course: StreamCourse | None = vars(model).get("_stream_course")
+    course = stream_course_of(model)
     return course or StreamCourse(int(check_random_state(model.random_state).randint(2**31)))
 
 

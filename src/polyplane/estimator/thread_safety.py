@@ -16,7 +16,9 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["reads", "reads_alone", "view_of", "writes", "writing"]
+__all__ = [
+    "at_rest", "finished_of", "reads", "reads_alone", "remember", "view_of", "writes", "writing",
+]  # fmt: skip
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 LONGEST_COURTESY = 0.1  # seconds for which a writer lets readers go first that wait already
@@ -29,6 +31,7 @@ class Turns:
         self.lock = threading.RLock()
         self.writer: int | None = None  # the thread that trains
         self.before: Any = None  # the view for readers while it does
+        self.finished: Any = None  # what is left of a training, and whose it is, until one trains
         self._n_waiting = 0
         self._of_waiting = threading.Lock()
         self.nobody_waits = threading.Event()
@@ -83,23 +86,44 @@ def view_of(estimator: Any) -> Any:
         return estimator
     if turns.lock.acquire(blocking=False):
         try:
-            return _view(estimator)
+            return _view(estimator, turns)
         finally:
             turns.lock.release()
     before = turns.before
     if before is not None:
         return before
     with turns.waited_for():
-        return _view(estimator)
+        return _view(estimator, turns)
 
 
-def _view(estimator: Any) -> Any:
-    estimator._record()  # derived once; what follows copies no array
+def _view(estimator: Any, turns: Turns) -> Any:
+    """For who holds the lock. What is left of a training is derived once and copies no array."""
+    if not _is_finished(estimator, turns):
+        turns.finished = estimator._record(), vars(estimator)["_training"]
     view = _twin(estimator)
+    view._finished = turns.finished[0]
     view._training = _twin(estimator._training)
     if vars(view._training).get("own") is not None:  # which training changes in place
         view._training.own = _twin(view._training.own)
     return view
+
+
+def _is_finished(estimator: Any, turns: Turns) -> bool:
+    """Whether what is left of its training has been derived and still holds."""
+    return turns.finished is not None and turns.finished[1] is vars(estimator).get("_training")
+
+
+def finished_of(view: Any) -> Any:
+    """What is left of a training, where a view has it; None of an estimator itself.
+
+    Nobody has to forget it: it is kept beside the lock, and whoever trains lets go of it.
+    """
+    return vars(view).get("_finished")
+
+
+def remember(estimator: Any, finished: Any) -> None:
+    """What is left of its training is known, as from a file."""
+    _turns_of(estimator).finished = finished, estimator._training
 
 
 def _twin(thing: Any) -> Any:
@@ -117,12 +141,20 @@ def writing(estimator: Any) -> Iterator[None]:
         return
     turns.nobody_waits.wait(LONGEST_COURTESY)
     with turns.lock:
-        has_view = "_record" in vars(vars(estimator).get("_training", turns))
-        turns.before, turns.writer = _view(estimator) if has_view else None, thread
+        has_view = _is_finished(estimator, turns)
+        turns.before, turns.writer = _view(estimator, turns) if has_view else None, thread
+        turns.finished = None
         try:
             yield
         finally:
             turns.before = turns.writer = None
+
+
+@contextlib.contextmanager
+def at_rest(estimator: Any) -> Iterator[None]:
+    """The estimator's lock, for whoever looks at all of it; who trains may look in between."""
+    with _turns_of(estimator).lock:
+        yield
 
 
 def writes(method: Method) -> Method:
@@ -150,8 +182,8 @@ def reads_alone(method: Method) -> Method:
     """A method that looks at models in training: it waits until nobody trains."""
 
     @functools.wraps(method)
-    def at_rest(self: Any, *arguments: Any, **named: Any) -> Any:
-        with _turns_of(self).lock:
+    def when_it_rests(self: Any, *arguments: Any, **named: Any) -> Any:
+        with at_rest(self):
             return method(self, *arguments, **named)
 
-    return at_rest  # type: ignore[return-value]
+    return when_it_rests  # type: ignore[return-value]

@@ -13,12 +13,14 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows
 from polyplane.model.input_rows import INDEX_DTYPES, checked_rows
+from polyplane.model.kernels import no_rows
 
 __all__ = [
     "TrainingData",
     "all_or_nothing",
     "check_weights_are_known",
     "codes_of",
+    "no_training_data",
     "read_matrix",
     "read_matrix_and_labels",
     "read_training",
@@ -95,6 +97,12 @@ def check_weights_are_known(estimator: Any) -> None:
 def weighty(members: Array, weights: Array) -> Array:
     """Rows of weight 0 are not visited: that is what leaving them out means."""
     return members[weights > 0] if weights.size else members
+
+
+def no_training_data() -> TrainingData:
+    """None yet."""
+    nothing = np.empty(0, np.int32)
+    return TrainingData(no_rows().entries, nothing, nothing.astype(np.float32))
 
 
 @contextlib.contextmanager

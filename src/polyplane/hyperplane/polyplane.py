@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import (
@@ -57,7 +58,7 @@ from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifie
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.progress import Report, progress, silence
-from polyplane.estimator.search.candidates import Trials
+from polyplane.estimator.search.candidates import GoOn, Setting, Split, Trials
 from polyplane.estimator.search.compression import needed_planes
 from polyplane.estimator.search.prototypes import (
     Prototypes,
@@ -426,7 +427,6 @@ class PolyplaneClassifier(HyperplaneClassifier):
         if self.compress:
             for model in training.models:
                 self._compress(model, data, members)
-            training.forget_results()
 
     def _compress(self, model: PlaneModel, data: TrainingData, members: Array) -> None:
         """Drop planes that decide nothing on some of the model's rows."""
@@ -460,15 +460,44 @@ class PolyplaneClassifier(HyperplaneClassifier):
         if any(getattr(self, name) == "auto" for name in trials.SEARCHED):
             title = f"{self._title()}: settings"
             n_steps = trials.count_steps()
+            views = {k: _written_out(columns, trials.data) for k, columns in trials.maps.items()}
+
+            def begin(setting: Setting, split: Split) -> GoOn:
+                seen = views[split.kind]._replace(weights=split.data.weights)
+                return self._trial(setting, split, seen, labels, seed)
+
             with progress(title, n_steps, self._shows(), is_search=True) as report:
-                best, self._calibration = trials.run(effective_n_jobs(self.n_jobs), report)
+                n_threads = effective_n_jobs(self.n_jobs)
+                best, self._calibration = trials.run(begin, n_threads, report)
             found |= best
         return found
+
+    def _trial(
+        self, setting: Setting, split: Split, seen: TrainingData, labels: Array, seed: int
+    ) -> GoOn:
+        """A training with this setting, which goes on whenever it is called."""
+        changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
+        trial = type(self)(**(self.get_params() | changes))
+        trial.n_features_in_, trial._found = self.n_features_in_, dict(setting)
+        training = trial._new_training(seed)
+        start = start_of(training)
+        start.columns, start.centres = split.columns, split.centres
+
+        def go_on(n_passes: int, report: Report) -> tuple[Array, Array]:
+            trial._found["max_iter"] = n_passes
+            if not training.models:
+                trial._meet(training, labels, seen)
+            trial._make_passes(training, seen, split.members, None, report)
+            rows = trial._prediction_rows(training, split.data.rows)
+            scores = trial._record_of(training).class_scores(rows, split.held_out)
+            return scores, training.ranks[split.data.labels[split.held_out]]
+
+        return go_on
 
     @property
     def settings_(self) -> dict[str, Any]:
         """What was set, or found where it was 'auto'."""
-        self._record()
+        check_is_fitted(self)
         return {name: self._setting(name) for name in IN_STREAM}
 
     # ---- probabilities ---------------------------------------------------------------------
@@ -585,7 +614,6 @@ def _take_all_columns(training: PlaneTraining) -> None:
         )
         model.own.columns = columns_of(training)
         model.n_features = model.own.columns.n_features
-    training.forget_results()
 
 
 def _written_out(columns: Any, data: TrainingData) -> TrainingData:

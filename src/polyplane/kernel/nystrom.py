@@ -244,7 +244,6 @@ class NystromClassifier(SumKernelClassifier):
             n_first = min(order.size, _limit(training) - training.support.size)
         walker = Walker(self._walk, self._coins, self._foreseen, False)
         for k in range(n_first):
-            training.forget_results()
             rows = _rows(data, order[k : k + 1], first_number)
             kernel_block(training.kernel, training.support, rows, 1, True)
             _append(training, rows)

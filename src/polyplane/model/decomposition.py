@@ -2,10 +2,9 @@
 
 joint   one model of all classes; a class scores what its group of planes scores
 ovr     for each class a model of it against the rest; a class scores its lead over the rest
-ovo     for each pair of classes a model; each pair's lead, cut to [-1, 1], is added to one class
-        and taken from the other (combine="margin"), or the pair gives one vote and the leads only
-        decide between classes with equally many (combine="vote"), or leads are log-odds and a
-        class scores the sum of log(doubt + its probability) over its pairs (combine="soft")
+ovo     for each pair of classes a model; how pairs decide is the rule `combine`
+
+What leads of problems make of scores is in `decision_rules.py`.
 
 With two classes all three are the same model. Classes count in the order in which training met
 them, and problems in an order in which later classes only append.
@@ -15,16 +14,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.targets import LEFT_OUT
+from polyplane.model.decision_rules import rule_of
 
 __all__ = ["REST", "Decomposition", "Problem"]
 
 REST = -1  # the side of a problem that stands for no class of its own
-TIE_BREAK = 0.2  # most that leads can add to votes, which differ by one half at least
-DOUBT = 0.05  # a pair that is sure and wrong must not outweigh all others: its log is -3, not -lead
 
 
 class Problem(NamedTuple):
@@ -116,22 +113,8 @@ class Decomposition(NamedTuple):
         return scores
 
     def _of_leads(self, by_row: Array) -> Array:
-        leads = by_row.T
-        if self.kind == "ovr":
-            return self._added_up(leads, -leads)
-        if self.combine == "soft":
-            wide = leads.astype(np.float64)
-            return self._added_up(
-                np.log(DOUBT + special.expit(wide)), np.log(DOUBT + special.expit(-wide))
-            )
-        cut = np.clip(leads, -1, 1)
-        margins = self._added_up(cut, -cut)
-        if self.combine == "margin":
-            return margins
-        halves = np.sign(leads) / 2
-        votes = self._added_up(halves, -halves)
-        votes += np.float32(TIE_BREAK / self.n_classes) * margins
-        return votes
+        rule = rule_of(self.kind, self.combine)
+        return rule.scores(by_row.T, self._added_up, self.n_classes)
 
     def log_weights(self, class_scores: Array, calibration: float) -> Array:
         """Logarithms of what probabilities are proportional to, in float64.
@@ -143,7 +126,7 @@ class Decomposition(NamedTuple):
         is_lead = self.kind == "ovr" and not self.is_joint
         return -np.logaddexp(0, -scores) if is_lead else scores
 
-    def _added_up(self, for_second: Array, for_first: Array) -> Array:
+    def _added_up(self, for_second: Array, for_first: Array | None) -> Array:
         """What problems, by rows, give to the classes of their sides, made scores of classes.
 
         In the order of the problems: a matrix product, or a sum in another order, would round a
@@ -151,7 +134,7 @@ class Decomposition(NamedTuple):
         with them does class b come in, so that one running sum serves them.
         """
         scores: Array = np.zeros((self.n_classes, for_second.shape[1]), for_second.dtype)
-        if self.kind == "ovr":
+        if for_first is None:  # the rest, which is no class
             seconds = [problem.classes[1] for problem in self.problems()]
             scores[self.ranks[seconds]] += for_second
             return scores.T.astype(np.float32, copy=False)

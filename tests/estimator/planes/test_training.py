@@ -156,7 +156,6 @@ def test_returning_to_a_snapshot_undoes_all_since():
     snapshot, history = model.snapshot(), list(model.history)
     estimator.partial_fit(X, Y).partial_fit(X[:, :], Y)
     model.return_to(snapshot)
-    estimator._training.forget_results()
     assert model.history == history
     assert estimator.n_steps_ == 40
     np.testing.assert_array_equal(estimator.plane_scores(X), scores)

@@ -40,10 +40,13 @@ class FinishedTraining:
         if model.features is None:  # of planes nobody but training asks for them
             self.labels = model.labels[self.ranks]
 
+    def decomposition(self, combine: str) -> Decomposition:
+        """How the problems make one classifier."""
+        return Decomposition(self.kind, combine, self.ranks)
+
     def record(self, made_by: Any, combine: str, *others: Any) -> Any:
         """The classifier reached."""
-        decomposition = Decomposition(self.kind, combine, self.ranks)
-        return replace(self._record, decomposition=decomposition)
+        return replace(self._record, decomposition=self.decomposition(combine))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_why" not in vars(self):  # copies and pickles ask, too

@@ -10,10 +10,16 @@ from sklearn import preprocessing
 
 import polyplane
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.files.finished_training import FinishedTraining
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import record_of, training_of
 from polyplane.estimator.parameters import REGISTRY, check_parameters
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.hyperplane_classifier import (
+    HyperplaneClassifier,
+    become,
+    features_of,
+    found_by,
+    settles_alpha,
+)
 from polyplane.model.algorithm_names import class_name_of, short_name
 from polyplane.model.file import ModelError
 from polyplane.model.format.checks import LARGEST_COUNT, need
@@ -22,7 +28,6 @@ from polyplane.model.scaling import Scaler
 
 __all__ = [
     "estimator_of",
-    "fitted_now",
     "fitted_of",
     "scaler_of",
     "sklearn_scaler_of",
@@ -35,35 +40,8 @@ __all__ = [
 
 
 def fitted_of(estimator: Any) -> FittedModel:
-    """What an estimator has reached."""
-    return _fitted_of(estimator, estimator._record())
-
-
-def fitted_now(estimator: Any) -> FittedModel:
-    """The same for who holds its lock, who may be in the middle of a fit.
-
-    There the record is made anew, and not kept: steps go on from here.
-    """
-    training = estimator._training
-    if not _is_amid(training):
-        return fitted_of(estimator)
-    kept = vars(training).pop("_record", None)
-    try:
-        return fitted_of(estimator)
-    finally:
-        vars(training).pop("_record", None)
-        if kept is not None:
-            vars(training)["_record"] = kept
-
-
-def _is_amid(training: Any) -> bool:
-    if isinstance(training, FinishedTraining):
-        return False
-    return bool(getattr(training, "courses", None)) or getattr(training, "course", None) is not None
-
-
-def _fitted_of(estimator: Any, record: Any) -> FittedModel:
-    training = estimator._training
+    """What an estimator has reached, or a view of it; in the middle of a fit, so far."""
+    training = training_of(estimator)
     names = vars(estimator).get("feature_names_in_")
     is_planes = isinstance(estimator, HyperplaneClassifier)
     return FittedModel(
@@ -71,12 +49,12 @@ def _fitted_of(estimator: Any, record: Any) -> FittedModel:
         labels=training.classes,
         n_columns=int(estimator.n_features_in_),
         names=None if names is None else [str(name) for name in names],
-        record=record,
-        features=estimator._features(training) if is_planes else None,
+        record=record_of(estimator),
+        features=features_of(estimator) if is_planes else None,
         has_probabilities=hasattr(estimator, "predict_proba"),
         is_dense=True if is_planes else training.is_dense,
         parameters=estimator.get_params(deep=False),
-        found=vars(estimator).get("_found", {}),
+        found=found_by(estimator) if is_planes else {},
         n_steps=int(estimator.n_steps_),
         n_passes=int(estimator.n_iter_),
         alpha=float(training.models[0].alpha) if is_planes else None,
@@ -90,7 +68,7 @@ def _fitted_of(estimator: Any, record: Any) -> FittedModel:
 
 
 def estimator_of(model: FittedModel) -> Any:
-    """A fitted estimator, of which `_training` is still missing."""
+    """A fitted estimator, whose training is still missing."""
     name = class_name_of(model.algorithm)
     need(name is not None, f"there is no algorithm {model.algorithm!r}")
     machine: Any = getattr(polyplane, str(name))
@@ -109,9 +87,8 @@ def estimator_of(model: FittedModel) -> Any:
         made.gamma_ = float(model.gamma or 0.0)
         return made
     need(model.alpha is not None, "there is no alpha")
-    made._found = dict(model.found)
     need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
-    made._take_features(model)
+    become(made, model)
     _check_found(made)
     return made
 
@@ -126,13 +103,13 @@ def _check_settings(estimator: Any) -> None:
 
 def _check_found(estimator: Any) -> None:
     """What was 'auto' has been found, and is what the parameter could have been set to."""
-    found, given = estimator._found, estimator.get_params(deep=False)
+    found, given = found_by(estimator), estimator.get_params(deep=False)
     need(found.keys() <= given.keys(), "settings were found of other parameters")
     need("auto" not in found.values(), "a setting has not been found")
     _check_settings(type(estimator)(**found))
     open_ = {name for name, value in given.items() if isinstance(value, str) and value == "auto"}
-    if estimator._is_soft():
-        open_ -= {"alpha"}  # which is settled step by step
+    if settles_alpha(estimator):
+        open_ -= {"alpha"}
     need(open_ <= found.keys(), "a setting has not been found")
 
 

@@ -23,9 +23,8 @@ from polyplane.data.libsvm.block_reader import RowReader
 from polyplane.data.text.blocks import TextBlock, TextBlocks
 from polyplane.engine.inspection import largest_magnitude
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array, with_classes, with_planes, zero_planes
+from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import CsrRows, matrix_of
-from polyplane.engine.support.gram import squared_lengths
 from polyplane.engine.support.support_set import (
     ACTIVE,
     INSERTED,
@@ -36,17 +35,17 @@ from polyplane.engine.support.support_set import (
     with_room,
 )
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.kernels.kernel_choice import gamma_of, kernel_of
-from polyplane.estimator.kernels.kernel_training import KernelModel, KernelTraining, SupportRows
-from polyplane.estimator.validation import TrainingData
-from polyplane.model.decomposition import Problem
+from polyplane.estimator.kernels.kernel_classifier import empty_set_of, give_vectors
+from polyplane.estimator.kernels.kernel_training import KernelModel, KernelTraining
+from polyplane.estimator.online_classifier import record_of
+from polyplane.estimator.planes.hyperplane_classifier import give_planes
 from polyplane.model.file import ModelError
 from polyplane.model.foreign.budgeted_model import BudgetText, SparsePlanesText, budgeted_model
 from polyplane.model.foreign.liblinear_model import PlanesText, liblinear_model
 from polyplane.model.foreign.libsvm_model import SvmText, libsvm_model
 from polyplane.model.foreign.model_text import SparseText, TextModel, is_text_model, read_text_model
 from polyplane.model.input_rows import LARGEST
-from polyplane.model.kernels import KernelRows, kernel_block, no_rows
+from polyplane.model.kernels import kernel_block, no_rows
 
 __all__ = ["import_model", "is_text_model"]
 
@@ -154,24 +153,12 @@ def _of_planes(
     text: TextModel, found: PlanesText, made: Any, n_steps: int, n_features: int | None
 ) -> Any:
     """A hyperplane machine with these planes, W = Theta / (alpha t)."""
-    n_planes, n_found = found.weights.shape
-    made.fit_intercept, made._found, made.n_iter_ = found.has_intercept, {}, 1
-    made.n_features_in_ = _width(text, n_found, n_features)
-    made._training = made._new_training(SEED)
-    model = made._new_model(made._training, Problem(), 0)
-    room = -(-(n_planes + LANES) // LANES) * LANES
-    empty = zero_planes(model.n_features, made._keeps_average(made._training), room)
-    model.planes = with_classes(empty, found.labels.size, made._room_per_class())
-    model.alpha, model.n_steps = made._alpha_of(model), n_steps
-    scale = made._alpha_of_planes(model) * n_steps
-    start = np.empty((n_planes, n_found + 1), np.float32)
-    start[:, 0], start[:, 1:] = scale * found.intercepts, scale * found.weights
-    bad = np.argwhere(~np.isfinite(start))
+    made.fit_intercept = found.has_intercept
+    made.n_features_in_ = _width(text, found.weights.shape[1], n_features)
+    sums = give_planes(made, found.labels, found.owner, found.intercepts, found.weights, n_steps)
+    bad = np.argwhere(~np.isfinite(sums))
     if bad.size:
         text.refuse(f"the weight of feature {bad[0, 1]} does not fit into float32")
-    model.planes = with_planes(model.planes, found.owner, start)
-    made._training.models.append(model)
-    made._meet(made._training, found.labels, _no_data())
     return made
 
 
@@ -212,27 +199,6 @@ def _pace(found: SparsePlanesText) -> tuple[float, int]:
 # ---- kernels -----------------------------------------------------------------------------
 
 
-def _no_data() -> TrainingData:
-    nothing = np.empty(0, np.int32)
-    return TrainingData(no_rows().entries, nothing, nothing.astype(np.float32))
-
-
-def _with_vectors(made: Any, rows: CsrRows, labels: Array, codes: Array) -> KernelTraining:
-    """Give a kernel machine support rows; its problems have none of them yet."""
-    n_columns = made.n_features_in_
-    made.gamma_, made.n_iter_ = gamma_of(made, _no_data(), n_columns), 1
-    kernel = kernel_of(made, made.gamma_, made._offset(), n_columns, False)
-    cache = made._cache_bytes()
-    training = KernelTraining(made.multi_class, SEED, labels, kernel, cache, False)
-    n_rows = codes.size
-    numbers = np.arange(n_rows, dtype=np.int64)
-    training.pool = SupportRows(KernelRows(rows, squared_lengths(rows), numbers, codes))
-    training.places, training.n_seen = dict(zip(range(n_rows), range(n_rows), strict=True)), n_rows
-    made._training = training
-    made._meet(_no_data(), labels, True)
-    return made._training  # type: ignore[no-any-return]
-
-
 def _own_values(training: KernelTraining) -> Array:
     """K(x, x) of all support rows, to the bit as in training."""
     support, own = training.support, np.empty(training.support.size)
@@ -260,7 +226,7 @@ def _of_libsvm(text: TextModel, found: SvmText, n_features: int | None) -> Any:
     C = float(np.abs(found.coefs).max()) or 1.0
     made = polyplane.LaSVMClassifier(C=C, multi_class="ovo", **found.kernel)
     made.n_features_in_ = n_columns
-    training = _with_vectors(made, rows, found.labels, found.codes)
+    training = give_vectors(made, rows, found.labels, found.codes)
     bounds = np.zeros(found.labels.size)
     np.maximum.at(bounds, found.codes, np.abs(found.coefs).max(axis=1))
     own = _own_values(training)
@@ -287,7 +253,7 @@ def _pair(made: Any, found: SvmText, model: KernelModel, bounds: Array, own: Arr
     n = guards.size
     places = np.concatenate([np.full(n, place[0] if place.size else 0), place])
     signed = np.concatenate([np.zeros(n), -coefs[coefs != 0]])
-    held = _set_of(made._new_set(), places, np.concatenate([guards, side]), signed, own)
+    held = _set_of(empty_set_of(made), places, np.concatenate([guards, side]), signed, own)
     bound = np.where(side, bounds[j], -bounds[i])
     held.low[n:] = np.minimum(np.minimum(bound, 0), signed[n:])
     held.high[n:] = np.maximum(np.maximum(bound, 0), signed[n:])
@@ -298,7 +264,7 @@ def _pair(made: Any, found: SvmText, model: KernelModel, bounds: Array, own: Arr
 
 def _set_gradients(made: Any, training: KernelTraining) -> None:
     """y - sum_j coef_j K(x_j, x) of all vectors, of which LaSVM keeps track."""
-    record, n_rows = made._record(), training.support.size
+    record, n_rows = record_of(made), training.support.size
     step = max(ROWS_AT_ONCE, LEADS_AT_ONCE // len(training.models))
     place_of = {problem: p for p, problem in enumerate(record.decomposition.problems())}
     order = in_place(n_rows)
@@ -324,7 +290,7 @@ def _of_budget(text: TextModel, found: BudgetText, n_features: int | None) -> An
         problem = f"DIMENSION is above {MOST_COLUMNS:,}: state n_features if that is right"
         text.refuse(problem, text.keys["DIMENSION"][0])
     codes = np.asarray(by_class.argmax(axis=1)).ravel().astype(np.int32)
-    training = _with_vectors(made, rows, found.labels, codes)
+    training = give_vectors(made, rows, found.labels, codes)
     own, columns = _own_values(training), by_class.tocsc()
     for model in training.models:
         _, label = model.problem.classes
@@ -334,6 +300,6 @@ def _of_budget(text: TextModel, found: BudgetText, n_features: int | None) -> An
         place = column.nonzero()[0]
         coefs = np.asarray(column[place].todense()).ravel()
         side = (coefs > 0).astype(np.int32)
-        model.held = _set_of(made._new_set(), place, side, coefs * (ALPHA * N_STEPS), own)
+        model.held = _set_of(empty_set_of(made), place, side, coefs * (ALPHA * N_STEPS), own)
         model.n_steps = N_STEPS
     return made

@@ -11,9 +11,19 @@ import numpy as np
 
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
 from polyplane.estimator.files.training_tables import TABLES, KernelState, PlaneState
+from polyplane.estimator.kernels.kernel_classifier import expected_of as expected_problem
 from polyplane.estimator.kernels.kernel_training import KernelTraining
+from polyplane.estimator.known_classes import known_classes
+from polyplane.estimator.online_classifier import give_training, training_of
+from polyplane.estimator.planes.hyperplane_classifier import (
+    expected_of,
+    own_of_fitted,
+    settles_alpha,
+)
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import PlaneTraining
+from polyplane.estimator.streams import give_stream_course, stream_course_of
+from polyplane.estimator.thread_safety import remember
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
 from polyplane.model.format.schema import Reader, Writer
@@ -31,10 +41,10 @@ PATH = "training"
 
 def write_training(estimator: Any, out: Writer) -> dict[str, Any]:
     """The training part as JSON; its arrays go to `out`."""
-    training = estimator._training
+    training = training_of(estimator)
     is_kernel = isinstance(training, KernelTraining)
     kind, state = ("kernel", _kernel_state(training)) if is_kernel else ("planes", training)
-    stream = vars(estimator).get("_stream_course")
+    stream = stream_course_of(estimator)
     path = f"{PATH}.stream"
     return {
         "version": TRAINING_NOW,
@@ -81,33 +91,34 @@ def read_training(
     source, kind = Reader(arrays), "planes" if model.has_planes else "kernel"
     state = TABLES[kind].read(plain.get(kind), f"{PATH}.{kind}", source)
     made = _plane_training if model.has_planes else _kernel_training
-    estimator._training = made(state, estimator, model)
-    vars(estimator._training)["_record"] = model.record
+    give_training(estimator, made(state, estimator, model))
+    remember(estimator, model.record)
     if plain.get("stream") is not None:
         course = TABLES["stream"].read(plain["stream"], f"{PATH}.stream", source)
-        estimator._stream_course = course
+        give_stream_course(estimator, course)
     return None
 
 
 def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> PlaneTraining:
     record: Any = model.record
-    own = _own_state(estimator._own_of_fitted(model), state.own)
+    own = _own_state(own_of_fitted(estimator, model), state.own)
     training = PlaneTraining(
         kind=record.decomposition.kind,
-        labels=model.labels[record.decomposition.ranks],
+        known=known_classes(model.labels[record.decomposition.ranks]),
         n_columns=model.n_columns,
         **vars(state) | {"own": own},
     )
     _check_models(training, estimator, record.n_estimators)
     columns = state.own["columns"]
-    need((columns is not None) == estimator._is_soft(), "columns are of another machine")
+    need((columns is not None) == hasattr(own, "columns"), "columns are of another machine")
     if columns is not None:
         need(columns.n_columns == model.n_columns, "a map is of other columns")
-    n_features, n_classes = estimator._features_of(training), training.labels.size
-    need(len(record.sums) == n_features + 1, "planes have other features")
+    n_classes = training.labels.size
     for one in training.models:
-        one.n_features, one.codes = n_features, one.problem.codes(n_classes)
-        one.own = _own_state(estimator._own_of_model(training), one.own)
+        expected = expected_of(estimator, training, one)
+        need(len(record.sums) == expected.n_features + 1, "planes have other features")
+        one.n_features, one.codes = expected.n_features, one.problem.codes(n_classes)
+        one.own, one.rule = _own_state(expected.own, one.own), _rule(one, expected.rule)
         _check_plane_model(one, estimator, n_classes)
     _give_histories(training, model)
     _check_first_rows(training, state.own["first_rows"])
@@ -130,13 +141,11 @@ def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
     problems = decomposition.problems()
     expected = {(problem, place) for problem in problems for place in range(n_estimators)}
     need(known == expected, "models are missing")
-    for one in training.models:
-        one.rule = _rule(one, estimator)
 
 
-def _rule(model: Any, estimator: Any) -> Any:
+def _rule(model: Any, like: Any) -> Any:
     """A rule is what the machine's steps read: of its kind, and of its kinds of numbers."""
-    given, like = model.rule, estimator._rule_like(model)
+    given = model.rule
     if given is None:
         need(like is None or model.n_steps == 0, "a rule is missing")
         return None
@@ -154,7 +163,7 @@ def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
     need(len(model.planes.sums) > model.n_features, "planes have fewer features than their model")
     need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
     model.own.check(model.planes)
-    is_used = not estimator._is_soft()
+    is_used = not settles_alpha(estimator)
     is_right = LEAST_ALPHA <= model.alpha <= 1 / LEAST_ALPHA
     need(not is_used or is_right, "an alpha is out of its range")
 
@@ -195,7 +204,7 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
     training = KernelTraining(
         kind=record.decomposition.kind,
         seed=state.seed,
-        labels=model.labels[record.decomposition.ranks],
+        known=known_classes(model.labels[record.decomposition.ranks]),
         kernel=_with_offset(record.kernel, state.offset),
         cache_bytes=state.cache_bytes,
         is_dense=model.is_dense,
@@ -213,17 +222,19 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
 
 
 def _check_support(training: KernelTraining, estimator: Any, n_columns: int) -> None:
-    support, empty = training.support, estimator._new_set()
+    support = training.support
     need_within(support.entries.columns, 0, n_columns, "a column is")
     need_within(support.labels, 0, training.labels.size, "a label is")
     is_given = isinstance(training.kernel, GivenKernel)
     need_within(support.numbers, 0, n_columns if is_given else 1 << 62, "a number of a row is")
     for model in training.models:
-        held, n_active = model.held, int(model.held.counts[ACTIVE])
+        expected = expected_problem(estimator, model)
+        model.rule = _rule(model, expected.rule)
+        held, n_active, empty = model.held, int(model.held.counts[ACTIVE]), expected.empty
         is_like = len(held.coef) == len(empty.coef) and len(held.scores) == len(empty.scores)
         need(is_like, "a problem is of another machine")
         need_within(held.place[held.active[:n_active]], 0, support.size, "a place is")
         need_within(held.place, 0, max(1, support.size), "an empty slot's place is")
         slots = {NOT_THERE, *held.active[:n_active].tolist()}
-        named = [held.counts[WANTED], *(held.totals[k] for k in estimator._totals_of_slots())]
+        named = [held.counts[WANTED], *(held.totals[k] for k in expected.totals_of_slots)]
         need(slots.issuperset(float(slot) for slot in named), "a slot that is named is not there")

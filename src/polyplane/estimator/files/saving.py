@@ -17,7 +17,7 @@ from polyplane.data.table.layout import Layout
 from polyplane.estimator.files.finished_training import LEFT_OUT, FinishedTraining
 from polyplane.estimator.files.fitted import (
     estimator_of,
-    fitted_now,
+    fitted_of,
     scaler_of,
     sklearn_scaler_of,
     sklearn_scalers,
@@ -25,8 +25,9 @@ from polyplane.estimator.files.fitted import (
 )
 from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.thread_safety import writing
+from polyplane.estimator.online_classifier import give_training, training_of
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, own_of_fitted
+from polyplane.estimator.thread_safety import at_rest, view_of
 from polyplane.model.file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer
@@ -88,8 +89,8 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
     estimator = saved.estimator
     if not isinstance(estimator, HyperplaneClassifier | KernelClassifier):
         raise ModelError(f"{estimator!r} is not a polyplane classifier, which a model file holds")
-    with writing(estimator):
-        if not hasattr(estimator, "_training"):
+    with at_rest(estimator):
+        if training_of(estimator) is None:
             raise ModelError(f"{type(estimator).__name__} is not fitted: there is nothing to save")
         _write_model(saved, path, training)
 
@@ -98,7 +99,7 @@ def fitted_model(saved: SavedModel) -> FittedModel:
     """What predicts, as a file holds it."""
     estimator = saved.estimator
     return replace(
-        fitted_now(estimator),
+        fitted_of(view_of(estimator)),
         scaler=None if saved.scaler is None else scaler_of(saved.scaler),
         table=None if saved.layout is None else saved.layout.to_dict(),
         call=saved.training,
@@ -109,7 +110,7 @@ def fitted_model(saved: SavedModel) -> FittedModel:
 def _write_model(saved: SavedModel, path: Any, training: bool) -> None:
     out, estimator = Writer(), saved.estimator
     values = {"prediction": write_prediction(fitted_model(saved), out), "training": None}
-    if training and not isinstance(estimator._training, FinishedTraining):
+    if training and not isinstance(training_of(estimator), FinishedTraining):
         values["training"] = write_training(estimator, out)
     write_file(path, values, out.arrays)
 
@@ -127,8 +128,8 @@ def read_model(path: Any) -> SavedModel:
         if values.get("training") is not None:
             why = read_training(values["training"], arrays, estimator, model)
         if why is not None:
-            own = estimator._own_of_fitted(model) if model.has_planes else None
-            estimator._training = FinishedTraining(model, why, own)
+            own = own_of_fitted(estimator, model) if model.has_planes else None
+            give_training(estimator, FinishedTraining(model, why, own))
         layout = model.table and Layout.from_dict(model.table, is_frozen=True)
         scaler = model.scaler and sklearn_scaler_of(model.scaler)
         saved = SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)

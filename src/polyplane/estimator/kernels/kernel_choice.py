@@ -1,33 +1,22 @@
 """The kernel that a user has named: a formula, a function, or values that are given.
 
-A new kernel with a formula is a named tuple and its value in `engine/support/gram.py`, and a line
-in `FORMULAS` here; model files and exports list what they can hold (`model/kernels.py`).
+Those with a formula are listed in `model/kernel_formulas.py`.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import packed
-from polyplane.engine.support.gram import LinearKernel, PolynomialKernel, RbfKernel, SigmoidKernel
 from polyplane.estimator.validation import TrainingData, weighty
+from polyplane.model.kernel_formulas import FORMULAS
 from polyplane.model.kernels import FormulaKernel, FunctionKernel, GivenKernel, Kernel
 
 __all__ = ["KERNELS", "gamma_of", "kernel_of"]
 
 ROWS_AT_ONCE = 4_096  # of X, while its variance is taken
 LEAST_VARIANCE = 1e-30  # squares of less than float32's least number are 0
-Formula = Callable[[Any, np.float32, np.float32], Any]  # of the settings, gamma and the constant
-FORMULAS: dict[str, Formula] = {
-    "rbf": lambda of, gamma, constant: RbfKernel(gamma, constant),
-    "linear": lambda of, gamma, constant: LinearKernel(constant),
-    "poly": lambda of, gamma, constant: PolynomialKernel(
-        gamma, np.float32(of.coef0), of.degree, constant
-    ),
-    "sigmoid": lambda of, gamma, constant: SigmoidKernel(gamma, np.float32(of.coef0), constant),
-}
 KERNELS = (*FORMULAS, "precomputed")
 
 
@@ -39,7 +28,9 @@ def kernel_of(settings: Any, gamma: float, offset: float, n_columns: int, is_den
         )
     if settings.kernel == "precomputed":
         return GivenKernel(offset=offset, n_columns=n_columns)
-    formula = FORMULAS[settings.kernel](settings, np.float32(gamma), np.float32(offset))
+    formula = FORMULAS[settings.kernel].made(
+        np.float32(gamma), np.float32(settings.coef0), settings.degree, np.float32(offset)
+    )
     return FormulaKernel(formula=formula, n_columns=n_columns)
 
 

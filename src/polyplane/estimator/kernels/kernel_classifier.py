@@ -7,7 +7,7 @@ are in `kernel_training.py`; what is left of a training and scores rows is `mode
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,17 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import DenseRows, count_rows, matrix_of
+from polyplane.engine.rows.storage import CsrRows, DenseRows, count_rows, matrix_of
+from polyplane.engine.support.gram import squared_lengths
 from polyplane.engine.support.support_set import OF_SIDE, SupportSet, Visit, empty_set
+from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.kernels.kernel_choice import KERNELS, gamma_of, kernel_of
 from polyplane.estimator.kernels.kernel_training import (
     KernelCourse,
     KernelModel,
     KernelTraining,
+    SupportRows,
     Walker,
     learn_chunk,
     make_lines,
 )
+from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.memory import check_memory
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
@@ -42,19 +46,25 @@ from polyplane.estimator.parameters import (
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.thread_safety import reads, reads_alone, writes
+from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
+    no_training_data,
     read_matrix,
     read_training,
     weighty,
 )
 from polyplane.model.kernel_record import KernelRecord
+from polyplane.model.kernels import KernelRows
 
-__all__ = ["NO_COINS", "CachedKernelClassifier", "KernelClassifier", "one_sided"]
+__all__ = [
+    "NO_COINS", "CachedKernelClassifier", "ExpectedProblem", "KernelClassifier", "empty_set_of",
+    "expected_of", "give_vectors", "one_sided",
+]  # fmt: skip
 
 BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
+SEED_OF_GIVEN = 0  # the same file gives the same model
 NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
@@ -251,7 +261,6 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
                 for model in training.models:
                     self._finish(training, model)
         training.course = None
-        training.forget_results()
 
     def _set_out(self, training: KernelTraining, data: TrainingData) -> KernelCourse:
         """The beginning of a fit."""
@@ -320,7 +329,6 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         walker = Walker(self._walk, self._coins, self._foreseen, self._cache_bytes() > 0)
         n_jobs, size = effective_n_jobs(self.n_jobs), self._chunk_size()
         for start in range(0, order.size, size):
-            training.forget_results()
             part = order[start : start + size]
             learn_chunk(training, data, part, first_number, walker, n_jobs, report)
 
@@ -340,19 +348,19 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
             seed, is_dense = self._draw_seed(), isinstance(data.rows, DenseRows)
             kernel = kernel_of(self, self.gamma_, self._offset(), self.n_features_in_, is_dense)
             cache = self._cache_bytes()
-            self._training = KernelTraining(self.multi_class, seed, labels, kernel, cache, is_dense)
+            known = known_classes(labels)
+            self._training = KernelTraining(self.multi_class, seed, known, kernel, cache, is_dense)
         else:
             self._training = self._training.copied()
         training = self._training
-        training.forget_results()
-        training.labels = labels
+        training.known = known_classes(labels)
         training.kernel = replace(training.kernel, n_columns=self.n_features_in_)
-        known = {model.problem for model in training.models}
-        n_new = training.decomposition(self.combine).n_problems() - len(known)
+        started = {model.problem for model in training.models}
+        n_new = training.decomposition(self.combine).n_problems() - len(started)
         name, what = type(self).__name__, "support vectors"
         check_memory(name, training.kind, n_new, BYTES_OF_PROBLEM, what)
         for problem in training.decomposition(self.combine).problems():
-            if problem not in known:
+            if problem not in started:
                 training.models.append(KernelModel(problem, self._new_set(), training.seed))
         for model in training.models:
             model.rule, model.is_over = self._rule(), False
@@ -367,7 +375,10 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
 
     def _record(self) -> KernelRecord:
         check_is_fitted(self)
-        return self._training.record(self._expand, self.combine)
+        finished: KernelRecord | None = finished_of(self)
+        if finished is None:
+            return self._training.record(self._expand, self.combine)
+        return replace(finished, decomposition=self._training.decomposition(self.combine))
 
     def _class_scores(self, X: Any) -> Array:
         record = self._record()
@@ -450,7 +461,7 @@ class CachedKernelClassifier(KernelClassifier):
     def finish(self) -> Self:
         """What `fit` does in the end, for a stream that pauses."""
         check_is_fitted(self)
-        self._training.forget_results()
+        check_can_learn_on(self)
         make_lines(self._training, self._cache_bytes() > 0)
         for model in self._training.models:
             self._finish(self._training, model)
@@ -458,6 +469,51 @@ class CachedKernelClassifier(KernelClassifier):
 
     def _cache_bytes(self) -> int:
         return int(self.cache_mb) << 20
+
+
+# ---- what other files ask of a machine ---------------------------------------------------
+
+
+def give_vectors(machine: Any, rows: CsrRows, labels: Array, codes: Array) -> KernelTraining:
+    """Make a machine that knows its columns one with these support rows; return its training.
+
+    `codes` are the places of their classes among `labels`. Its problems have no vectors yet.
+    """
+    n_columns, n_rows = machine.n_features_in_, codes.size
+    machine.gamma_, machine.n_iter_ = gamma_of(machine, no_training_data(), n_columns), 1
+    kernel = kernel_of(machine, machine.gamma_, machine._offset(), n_columns, False)
+    cache, known = machine._cache_bytes(), known_classes(labels)
+    training = KernelTraining(
+        machine.multi_class, SEED_OF_GIVEN, known, kernel, cache, is_dense=False
+    )
+    numbers = np.arange(n_rows, dtype=np.int64)
+    training.pool = SupportRows(KernelRows(rows, squared_lengths(rows), numbers, codes))
+    training.places, training.n_seen = dict(zip(range(n_rows), range(n_rows), strict=True)), n_rows
+    machine._training = training
+    machine._meet(no_training_data(), labels, True)
+    made: KernelTraining = machine._training
+    return made
+
+
+def empty_set_of(machine: Any) -> SupportSet:
+    """The set of a problem that has not met a row."""
+    empty: SupportSet = machine._new_set()
+    return empty
+
+
+class ExpectedProblem(NamedTuple):
+    """What a machine would make of a problem in training."""
+
+    empty: SupportSet
+    rule: Any  # of the kind that its steps follow
+    totals_of_slots: tuple[int, ...]  # which of the set's totals are slots
+
+
+def expected_of(machine: Any, model: KernelModel) -> ExpectedProblem:
+    """What a machine expects of a problem that comes from elsewhere."""
+    return ExpectedProblem(
+        machine._new_set(), machine._rule_like(model), machine._totals_of_slots()
+    )
 
 
 def one_sided(model: KernelModel) -> float | None:

@@ -8,7 +8,7 @@ memory grows with them alone. Where chunks are cut changes nothing, not one bit.
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -165,26 +165,21 @@ class KernelTraining(ClassesMet):
 
         Its kernel has no offset: that is in the intercepts.
         """
-        if "_record" not in self.__dict__:
-            live = self.live()
-            live = live[np.argsort(self.support.numbers[live])]
-            decomposition = self.decomposition(combine)
-            by_problem = {model.problem: model for model in self.models}
-            place_of = np.zeros(self.support.size, np.int32)
-            place_of[live] = np.arange(live.size)
-            expansions = []
-            for problem in decomposition.problems():
-                model = by_problem[problem]
-                coefs, intercept = expand(model)
-                slots = np.sort(active_slots(model.held))
-                expansions.append(
-                    Expansion(place_of[model.held.place[slots]], coefs[slots], intercept)
-                )
-            self.__dict__["_record"] = KernelRecord(
-                self.kernel.without_offset(), self.support.chosen(live), expansions, decomposition
-            )
-        record: KernelRecord = self.__dict__["_record"]
-        return replace(record, decomposition=self.decomposition(combine))
+        live = self.live()
+        live = live[np.argsort(self.support.numbers[live])]
+        decomposition = self.decomposition(combine)
+        by_problem = {model.problem: model for model in self.models}
+        place_of = np.zeros(self.support.size, np.int32)
+        place_of[live] = np.arange(live.size)
+        expansions = []
+        for problem in decomposition.problems():
+            model = by_problem[problem]
+            coefs, intercept = expand(model)
+            slots = np.sort(active_slots(model.held))
+            expansions.append(Expansion(place_of[model.held.place[slots]], coefs[slots], intercept))
+        return KernelRecord(
+            self.kernel.without_offset(), self.support.chosen(live), expansions, decomposition
+        )
 
 
 @dataclass(frozen=True)

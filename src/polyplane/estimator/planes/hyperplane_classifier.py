@@ -4,16 +4,15 @@ Models in training and the walk over rows are in `training.py`, passes in `passe
 of a training and scores rows is `model/plane_record.py`.
 """
 
-import sys
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
-from polyplane.engine.planes.hinge import HingeRule, hinge_epoch
 from polyplane.engine.planes.planes import (
     Array,
     with_classes,
@@ -24,6 +23,7 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.rows.storage import Rows, count_rows, with_own_page
 from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.engine.tiles import LANES
+from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.memory import check_memory
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
@@ -37,7 +37,7 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
-from polyplane.estimator.planes.passes import make_passes, set_out, walk_of
+from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.training import (
     HISTORY,
     NO_CHOICE,
@@ -50,12 +50,13 @@ from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.thread_safety import reads, reads_alone, writes
+from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
     check_weights_are_known,
     codes_of,
+    no_training_data,
     read_matrix,
     read_matrix_and_labels,
     read_training,
@@ -66,11 +67,14 @@ from polyplane.model.format.checks import need
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 from polyplane.model.prediction import Features, FittedModel
 
-__all__ = ["HyperplaneClassifier", "stratified"]
+__all__ = [
+    "ExpectedModel", "HyperplaneClassifier", "become", "expected_of", "features_of", "found_by",
+    "give_planes", "own_of_fitted", "settles_alpha", "stratified",
+]  # fmt: skip
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 SEARCH_EPOCHS = 3
-NO_COINS = np.empty(0, np.float32)
+SEED_OF_GIVEN = 0  # the same file gives the same model
 BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
 
 
@@ -82,7 +86,7 @@ class FittedPlanes:
 
 
 @with_parameters
-class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
+class HyperplaneClassifier(PlanePasses, FittedPlanes, OnlineClassifier):
     """Classifier whose classes are maxima of hyperplanes.
 
     As it stands it is the multi-class SVM, one plane per class in steps on the hinge loss; a
@@ -163,38 +167,6 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
 
     # ---- what a machine adds -------------------------------------------------------------
 
-    def _rule(self, model: PlaneModel) -> Any:
-        """What the steps of a model follow: a named tuple that its loop reads."""
-        return HingeRule(self._alpha_of_planes(model), False)
-
-    def _coins(self, model: PlaneModel, n_rows: int) -> Array:
-        """A uniform number for each step, for machines that toss coins."""
-        return NO_COINS
-
-    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
-        """Run the machine's loop over `order`; return the new count of steps.
-
-        Unless the machine has one of its own, it is that of the multi-hyperplane hinge loss.
-        """
-        n_steps: int = hinge_epoch(
-            data.rows,
-            model.targets(data),
-            order,
-            model.planes,
-            model.rule,
-            self._coins(model, order.size),
-            chosen,
-            model.n_steps,
-        )
-        return n_steps
-
-    def _due(self, step: int) -> int:
-        """The next count of steps at which `_act` wants to be called."""
-        return sys.maxsize
-
-    def _act(self, model: PlaneModel) -> None:
-        """What happens between steps, such as pruning."""
-
     def _room_per_class(self) -> int:
         """How many planes a class may grow by itself."""
         return 0
@@ -207,35 +179,10 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         """The regularisation of a model."""
         return float(self._setting("alpha"))
 
-    def _rule_like(self, model: PlaneModel) -> Any:
-        """A rule as the model's would be, or None where steps follow none that is kept."""
-        return self._rule(model)
-
-    def _begin(self, model: PlaneModel, n_steps: int) -> None:
-        """Told before the first pass of a fit how many steps it will be."""
-
     def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
         """Give classes `first` and later their first planes: one that is zero."""
         labels = np.arange(first, model.planes.room_left.size)
         model.planes = with_planes(model.planes, labels, np.zeros((labels.size, 1)))
-
-    def _starts_from_rows(self) -> bool:
-        """Whether the first planes are made of the rows, so that none is new in the first pass."""
-        return False
-
-    def _first_choice(self, data: TrainingData) -> Array:
-        """The plane of each row, for machines that hold on to it."""
-        return NO_CHOICE
-
-    def _end_pass(
-        self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
-    ) -> bool:
-        """What is done after each pass over `order`; return whether more would change nothing."""
-        return False
-
-    def _alpha_of_planes(self, model: PlaneModel) -> float:
-        """The alpha for which W = Theta / (alpha t)."""
-        return model.alpha
 
     def _finish(self, model: PlaneModel) -> FinishedPlanes:
         """The planes that a model has reached."""
@@ -244,14 +191,6 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
     def _empty_score(self) -> float:
         """Score of a class without planes; minus infinity: it must not win."""
         return -np.inf
-
-    def _count_passes(self, n_rows: int) -> int:
-        """How many passes a model of so many rows makes."""
-        return int(self._setting("max_iter"))
-
-    def _part_of_pass(self, order: Array, n_done: int) -> Array:
-        """What of `order` is to be visited by a model that has made so many passes."""
-        return order
 
     def _mapped_rows(self, rows: Rows) -> Rows:
         """Rows as the planes see them."""
@@ -350,7 +289,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             forget_stream(self)
             self._training.rows_seen, self._training.split_seed = seen_rows(data.labels), seed
             members, held_out = self._split(data, validation, seed)
-            set_out(self, self._training, seen, members)  # from here on it can be resumed
+            self._set_out(self._training, seen, members)  # from here on it can be resumed
         return self._run(seen, members, held_out)
 
     @writes
@@ -384,19 +323,12 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
 
     def _run(self, data: TrainingData, members: Array, held_out: Any) -> Self:
         """The passes of a fit, or those that are left of it."""
-        n_steps = self._count_steps(data, members) - self._count_steps_made()
+        n_steps = self._count_steps(self._training, data, members)
+        n_steps -= self._count_steps_made(self._training)
         with progress(self._title(), n_steps, self._shows()) as report:
-            make_passes(self, self._training, data, members, held_out, report)
+            self._make_passes(self._training, data, members, held_out, report)
         self._complete(self._training, data, members)
         return self
-
-    def _count_steps_made(self) -> int:
-        """Steps of the fit at work."""
-        training = self._training
-        return sum(
-            course.n_passes * course.n_rows + (model.n_steps - course.first_step) * course.is_amid
-            for model, course in zip(training.models, training.courses, strict=False)
-        )
 
     def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
         """What a fit does with its models in the end."""
@@ -427,7 +359,8 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             order = rows_of(members, models[k].targets(data))
             self._follow(models[k], own_rows, order, report)
 
-        with progress(self._title(), self._count_steps(data, members, 1), self._shows()) as report:
+        n_steps = self._count_steps(self._training, data, members, 1)
+        with progress(self._title(), n_steps, self._shows()) as report:
             for_each(learn, len(models), effective_n_jobs(self.n_jobs), report)
         return self
 
@@ -440,7 +373,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
 
     def _follow(self, model: PlaneModel, data: TrainingData, order: Array, report: Report) -> None:
         """Visit the rows of a chunk."""
-        visit(model, data, order, NO_CHOICE, walk_of(self), report)
+        visit(model, data, order, NO_CHOICE, self._walk(), report)
 
     def _check_streamable(self) -> None:
         if self.alpha == "auto" and "alpha" not in self._found:
@@ -451,15 +384,6 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
 
     def _shows(self) -> bool:
         return bool(self.verbose)
-
-    def _count_steps(self, data: TrainingData, members: Array, n_passes: int | None = None) -> int:
-        """How many steps all models together are about to make."""
-        total = 0
-        for model in self._training.models:
-            order = rows_of(members, model.targets(data))
-            passes = self._count_passes(order.size) if n_passes is None else n_passes
-            total += sum(self._part_of_pass(order, k).size for k in range(passes))
-        return total
 
     def _setting(self, name: str) -> Any:
         value = getattr(self, name)
@@ -492,15 +416,14 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             kind=self._setting("multi_class"),
             seed=seed,
             constant=float(self.fit_intercept),
-            labels=np.empty(0),
+            known=known_classes(np.empty(0)),
             n_columns=self.n_features_in_,
             own=self._own_of_training(),
         )
 
     def _meet(self, training: PlaneTraining, labels: Array, data: TrainingData) -> None:
         """Classes and columns that training has not met yet."""
-        training.forget_results()
-        training.labels = labels
+        training.known = known_classes(labels)
         training.n_columns = self.n_features_in_
         known = {(model.problem, model.estimator) for model in training.models}
         self._check_memory(training, len(known))
@@ -599,7 +522,7 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
             training = trial._new_training(seed)
             own_rows = data._replace(rows=with_own_page(data.rows))
             trial._meet(training, labels, own_rows)
-            make_passes(trial, training, own_rows, members, None, report)
+            trial._make_passes(training, own_rows, members, None, report)
             errors[k] = trial._error(training, own_rows, held_out)
 
         title = f"{self._title()}: {name}"
@@ -615,7 +538,14 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
 
     def _record(self) -> PlaneRecord:
         check_is_fitted(self)
-        return self._record_of(self._training)
+        finished: PlaneRecord | None = finished_of(self)
+        if finished is None:
+            return self._record_of(self._training)
+        return replace(
+            finished,
+            decomposition=self._training.decomposition(self.combine),
+            calibration=self._calibration_of(self._training),
+        )
 
     def _record_of(self, training: PlaneTraining) -> PlaneRecord:
         return training.record(
@@ -720,6 +650,77 @@ class HyperplaneClassifier(FittedPlanes, OnlineClassifier):
         rows = self._prediction_rows(training, data.rows)
         found = self._record_of(training).classes_of(rows, order, effective_n_jobs(self.n_jobs))
         return float(np.mean(found != training.ranks[data.labels[order]]))
+
+
+# ---- what other files ask of a machine ---------------------------------------------------
+
+
+def give_planes(
+    machine: Any, labels: Array, owner: Array, intercepts: Array, weights: Array, n_steps: int
+) -> Array:
+    """Make a machine that knows its columns one that has reached these planes; return their sums.
+
+    `owner` is the place of each plane's class among `labels`, and sums are alpha t W with
+    t = `n_steps`: whether float32 holds them is for the caller to see.
+    """
+    machine._found, machine.n_iter_ = {}, 1
+    training = machine._training = machine._new_training(SEED_OF_GIVEN)
+    model = machine._new_model(training, Problem(), 0)
+    room = -(-(owner.size + LANES) // LANES) * LANES
+    empty = zero_planes(model.n_features, machine._keeps_average(training), room)
+    model.planes = with_classes(empty, labels.size, machine._room_per_class())
+    model.alpha, model.n_steps = machine._alpha_of(model), n_steps
+    scale = machine._alpha_of_planes(model) * n_steps
+    sums = np.empty((owner.size, weights.shape[1] + 1), np.float32)
+    sums[:, 0], sums[:, 1:] = scale * intercepts, scale * weights
+    model.planes = with_planes(model.planes, owner, sums)
+    training.models.append(model)
+    machine._meet(training, labels, no_training_data())
+    return sums
+
+
+def features_of(machine: Any) -> Features:
+    """How rows become what the planes of a fitted machine see."""
+    features: Features = machine._features(machine._training)
+    return features
+
+
+def found_by(machine: Any) -> dict[str, Any]:
+    """What the fit has found of settings that were 'auto'."""
+    found: dict[str, Any] = machine._found
+    return found
+
+
+def settles_alpha(machine: Any) -> bool:
+    """Whether alpha is settled anew by each fit, so that 'auto' stands for no one number."""
+    return bool(machine._is_soft())
+
+
+def become(machine: Any, model: FittedModel) -> None:
+    """Let a machine with the parameters of a fitted model know what its fit had found."""
+    machine._found = dict(model.found)
+    machine._take_features(model)
+
+
+def own_of_fitted(machine: Any, model: FittedModel) -> OwnState:
+    """The machine's own state of a training of which only what predicts is known."""
+    own: OwnState = machine._own_of_fitted(model)
+    return own
+
+
+class ExpectedModel(NamedTuple):
+    """What a machine would make of a model in training."""
+
+    n_features: int
+    own: OwnState
+    rule: Any  # of the kind that its steps follow, or None where they follow none
+
+
+def expected_of(machine: Any, training: PlaneTraining, model: PlaneModel) -> ExpectedModel:
+    """What a machine expects of a model that comes from elsewhere."""
+    return ExpectedModel(
+        machine._features_of(training), machine._own_of_model(training), machine._rule_like(model)
+    )
 
 
 def stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:

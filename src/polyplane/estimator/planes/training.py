@@ -239,20 +239,17 @@ class PlaneTraining(ClassesMet):
         calibration: float,
     ) -> PlaneRecord:
         """The classifier reached; `calibration` times its scores are log-odds."""
-        if "_record" not in self.__dict__:
-            decomposition = self.decomposition(combine)
-            places = {problem: p for p, problem in enumerate(decomposition.problems())}
-            n_estimators = 1 + max(model.estimator for model in self.models)
-            made: list[list[Any]] = [[None] * len(places) for _ in range(n_estimators)]
-            for model in self.models:
-                finished = finish(model)
-                if decomposition.is_joint:
-                    finished = _of_known_classes(finished, self.labels.size)
-                made[model.estimator][places[model.problem]] = finished
-            self.__dict__["_record"] = record_of(made, decomposition, empty_score, is_soft)
-        record: PlaneRecord = self.__dict__["_record"]
         decomposition = self.decomposition(combine)
-        return replace(record, decomposition=decomposition, calibration=calibration)
+        places = {problem: p for p, problem in enumerate(decomposition.problems())}
+        n_estimators = 1 + max(model.estimator for model in self.models)
+        made: list[list[Any]] = [[None] * len(places) for _ in range(n_estimators)]
+        for model in self.models:
+            finished = finish(model)
+            if decomposition.is_joint:
+                finished = _of_known_classes(finished, self.labels.size)
+            made[model.estimator][places[model.problem]] = finished
+        record = record_of(made, decomposition, empty_score, is_soft)
+        return replace(record, calibration=calibration)
 
 
 def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:

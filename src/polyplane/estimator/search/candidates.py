@@ -8,7 +8,8 @@ less is luck. Few rows are held out several times. Trials go on from where they 
 a third of their passes, with steps that fall to 0, and the better half the rest, with new ones.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,15 +17,13 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
 from polyplane.estimator.planes.hyperplane_classifier import stratified
-from polyplane.estimator.planes.passes import make_passes
-from polyplane.estimator.planes.training import PlaneTraining
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.column_maps import KINDS, ColumnMap, column_map
 from polyplane.model.decomposition import Decomposition
 
-__all__ = ["Trials"]
+__all__ = ["GoOn", "Setting", "Split", "Trials"]
 
 MOST_ROWS = 20_000  # to train a trial on
 MOST_ROWS_OF_MANY_CLASSES = 10_000
@@ -56,6 +55,23 @@ FIRST_CHANGES: tuple[Setting, ...] = (
 )
 
 
+class Split(NamedTuple):
+    """What one trial is trained on, and judged by."""
+
+    data: TrainingData  # rows held out have no weight
+    members: Array
+    held_out: Array
+    kind: str  # of the map of the columns
+    columns: ColumnMap
+    centres: dict[Any, Array]  # of classes, found by trials of the same split
+
+
+# makes so many more passes, and returns the scores of the rows held out and the places of their
+# classes
+GoOn = Callable[[int, Report], tuple[Array, Array]]
+Begin = Callable[[Setting, Split], GoOn]
+
+
 class Trials:
     """Candidates for the settings of a machine, and the rows on which they are tried."""
 
@@ -85,16 +101,10 @@ class Trials:
             for k in range(N_SPLITS if chosen.size < FEW_ROWS else 1)
         ]
         self.maps = self._maps(order)
-        self.views: dict[str, TrainingData] = {}
         self.centres: dict[Any, dict[Any, Array]] = {}
         self.trials: dict[Any, list[Trial]] = {}
         self.first_guess = self._first_guess()
         self.rungs = RUNGS
-
-    def _training(self, columns: ColumnMap) -> PlaneTraining:
-        own = self.machine._own_of_training()
-        own.columns = columns
-        return PlaneTraining("joint", self.seed, self.labels, 1.0, columns.n_columns, own=own)
 
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""
@@ -160,12 +170,9 @@ class Trials:
 
     # ---- rounds ----------------------------------------------------------------------------
 
-    def run(self, n_threads: int, report: Report) -> tuple[Setting, float]:
+    def run(self, begin: Begin, n_threads: int, report: Report) -> tuple[Setting, float]:
         """The best setting, and the factor that calibrates its scores."""
-        self.views = {
-            kind: self.machine._training_view(self._training(columns), self.data)
-            for kind, columns in self.maps.items()
-        }
+        self.begin = begin
         best = self._winners(self._first_round(), n_threads, report)[0]
         best = self._together(self._second_round(best), n_threads, report)
         return self._with_passes(best, report)
@@ -216,46 +223,38 @@ class Trials:
         """Let the trials of a setting go on, and look at the rows held out."""
         key = tuple(sorted(setting.items()))
         if key not in self.trials:
-            self.trials[key] = [Trial(self, setting, split) for split in range(len(self.splits))]
+            splits = [self.split(setting, place) for place in range(len(self.splits))]
+            self.trials[key] = [Trial(self.begin(setting, split)) for split in splits]
         judgements = [trial.judgement(n_passes, report) for trial in self.trials[key]]
         loss, log_factor = np.mean([(loss, np.log(factor)) for loss, factor in judgements], axis=0)
         return Judgement(float(loss), float(np.exp(log_factor)))
 
+    def split(self, setting: Setting, place: int) -> Split:
+        """What a trial of a setting is trained on and judged by."""
+        kind = setting["columns"]
+        members, held_out = self.splits[place]
+        weights = self.data.weights.copy()
+        weights[held_out] = 0  # not even to start from
+        return Split(
+            data=self.data._replace(weights=weights),
+            members=members,
+            held_out=held_out,
+            kind=kind,
+            columns=self.maps[kind],
+            centres=self.centres.setdefault((kind, place), {}),
+        )
+
 
 class Trial:
-    """A training with one setting on one split of the rows."""
+    """A training with one setting on one split of the rows, and what was thought of it."""
 
-    def __init__(self, trials: Trials, setting: Setting, split: int) -> None:
-        self.trials, self.split = trials, split
-        changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
-        self.machine = type(trials.machine)(**(trials.machine.get_params() | changes))
-        self.machine.n_features_in_ = trials.machine.n_features_in_
-        self.setting, self.n_passes = setting, 0
-        self.training: PlaneTraining | None = None
+    def __init__(self, go_on: GoOn) -> None:
+        self.go_on, self.n_passes = go_on, 0
         self.judgements: dict[int, Judgement] = {}
 
     def judgement(self, n_passes: int, report: Report) -> Judgement:
         """After so many passes."""
         if n_passes not in self.judgements:
-            self.judgements[n_passes] = self._judged_after(n_passes, report)
+            more, self.n_passes = n_passes - self.n_passes, n_passes
+            self.judgements[n_passes] = calibrated(*self.go_on(more, report))
         return self.judgements[n_passes]
-
-    def _judged_after(self, n_passes: int, report: Report) -> Judgement:
-        trials, machine = self.trials, self.machine
-        members, held_out = trials.splits[self.split]
-        kind = self.setting["columns"]
-        weights = trials.data.weights.copy()
-        weights[held_out] = 0  # not even to start from
-        view = trials.views[kind]._replace(weights=weights)
-        if self.training is None:
-            machine._found = dict(self.setting)
-            self.training = machine._new_training(trials.seed)
-            self.training.own.columns = trials.maps[kind]
-            self.training.own.centres = trials.centres.setdefault((kind, self.split), {})
-            machine._meet(self.training, trials.labels, view)
-        machine._found["max_iter"] = n_passes - self.n_passes
-        self.n_passes = n_passes
-        make_passes(machine, self.training, view, members, None, report)
-        rows = machine._prediction_rows(self.training, trials.data.rows)
-        scores = machine._record_of(self.training).class_scores(rows, held_out)
-        return calibrated(scores, self.training.ranks[trials.data.labels[held_out]])

@@ -1,10 +1,9 @@
 """The C of exported classifiers: functions that read the tables which `c_header.py` writes.
 
 `name_` begins the names of functions, `NAME_` those of macros and tables. `$real` is the type of
-leads, float where they come from planes and double where they come from kernels.
+leads, float where they come from planes and double where they come from kernels. The C of single
+kernels and rules is in `model/kernel_formulas.py` and `model/decision_rules.py`.
 """
-
-from polyplane.engine.support.gram import LinearKernel, PolynomialKernel, RbfKernel, SigmoidKernel
 
 __all__ = [
     "BEST_CLASS",
@@ -16,7 +15,7 @@ __all__ = [
     "GROUPS_MEAN",
     "GROUPS_SOFT",
     "GROUPS_WITHOUT",
-    "KERNELS",
+    "KERNEL",
     "KERNEL_SCORES",
     "KERNEL_SCORES_OF_TWO",
     "MAPPED_ROWS",
@@ -26,6 +25,7 @@ __all__ = [
     "PREDICT",
     "PROBABILITIES",
     "PROBABILITIES_OF_LEADS",
+    "PRODUCT",
     "PRODUCT_ROWS",
     "SPARSE_ROWS",
 ]
@@ -192,51 +192,12 @@ static inline void name_classes(const float *planes, float *scores) {
 }
 """
 
-_DECIDE_HEAD = """
+DECIDE = """
 /* Scores of classes from how far the second side of each problem leads. */
 static inline void name_decide(const $real *leads, float *scores) {
-"""
-
-DECIDE = {
-    "ovr": f"""{_DECIDE_HEAD}\
-    for (int32_t p = 0; p < NAME_N_PROBLEMS; p++) scores[NAME_SIDES[p][1]] = (float)leads[p];
-}}
-""",
-    "soft": f"""{_DECIDE_HEAD}\
-    double sums[NAME_N_CLASSES] = {{0}};
-    for (int32_t p = 0; p < NAME_N_PROBLEMS; p++) {{
-        sums[NAME_SIDES[p][1]] += log(NAME_DOUBT + 1.0 / (1.0 + exp(-(double)leads[p])));
-        sums[NAME_SIDES[p][0]] += log(NAME_DOUBT + 1.0 / (1.0 + exp((double)leads[p])));
-    }}
-    for (int32_t c = 0; c < NAME_N_CLASSES; c++) scores[c] = (float)sums[c];
-}}
-""",
-    "margin": f"""{_DECIDE_HEAD}\
-    $real margins[NAME_N_CLASSES] = {{0}};
-    for (int32_t p = 0; p < NAME_N_PROBLEMS; p++) {{
-        $real cut = leads[p] < -1 ? -1 : leads[p] > 1 ? 1 : leads[p];
-        margins[NAME_SIDES[p][1]] += cut;
-        margins[NAME_SIDES[p][0]] -= cut;
-    }}
-    for (int32_t c = 0; c < NAME_N_CLASSES; c++) scores[c] = (float)margins[c];
-}}
-""",
-    "vote": f"""{_DECIDE_HEAD}\
-    $real margins[NAME_N_CLASSES] = {{0}};
-    float votes[NAME_N_CLASSES] = {{0}};
-    for (int32_t p = 0; p < NAME_N_PROBLEMS; p++) {{
-        $real cut = leads[p] < -1 ? -1 : leads[p] > 1 ? 1 : leads[p];
-        float vote = leads[p] < 0 ? -0.5f : leads[p] > 0 ? 0.5f : 0.0f;
-        margins[NAME_SIDES[p][1]] += cut;
-        margins[NAME_SIDES[p][0]] -= cut;
-        votes[NAME_SIDES[p][1]] += vote;
-        votes[NAME_SIDES[p][0]] -= vote;
-    }}
-    for (int32_t c = 0; c < NAME_N_CLASSES; c++)
-        scores[c] = votes[c] + NAME_TIE_BREAK * (float)margins[c];
-}}
-""",
+$rule\
 }
+"""
 
 BEST_CLASS = """
 /* The first of the classes with the highest score. */
@@ -289,7 +250,7 @@ PROBABILITIES_OF_LEADS = _PROBABILITIES.format(
 
 # ---- kernels -----------------------------------------------------------------------------
 
-_PRODUCT = """
+PRODUCT = """
 static inline float name_product(const float *x, const float *z) {
     float sum = 0.0f;
     for (int32_t j = 0; j < NAME_N_FEATURES; j++) sum += x[j] * z[j];
@@ -297,33 +258,12 @@ static inline float name_product(const float *x, const float *z) {
 }
 """
 
-_KERNEL_HEAD = """
+KERNEL = """
 /* Value of the kernel. */
 static inline float name_kernel(const float *x, const float *z) {
-"""
-
-KERNELS = {
-    LinearKernel: f"""{_PRODUCT}{_KERNEL_HEAD}\
-    return name_product(x, z);
-}}
-""",
-    PolynomialKernel: f"""{_PRODUCT}{_KERNEL_HEAD}\
-    float base = NAME_GAMMA * name_product(x, z) + NAME_COEF0, power = 1.0f;
-    for (int32_t k = 0; k < NAME_DEGREE; k++) power *= base;
-    return power;
-}}
-""",
-    SigmoidKernel: f"""{_PRODUCT}{_KERNEL_HEAD}\
-    return tanhf(NAME_GAMMA * name_product(x, z) + NAME_COEF0);
-}}
-""",
-    RbfKernel: f"""{_KERNEL_HEAD}\
-    float sum = 0.0f;
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) sum += (x[j] - z[j]) * (x[j] - z[j]);
-    return expf(-NAME_GAMMA * sum);
-}}
-""",
+$formula\
 }
+"""
 
 _KERNEL_SCORES = """
 /* How far the second side of each problem leads. */

@@ -13,7 +13,8 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.mapped import MappedRows
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, n_mapped
 from polyplane.engine.rows.storage import DenseRows
-from polyplane.model.decomposition import DOUBT, TIE_BREAK, Decomposition
+from polyplane.model.decision_rules import rule_of
+from polyplane.model.decomposition import Decomposition
 from polyplane.model.export import c_code
 from polyplane.model.export.c_text import Header, literal
 from polyplane.model.export.content import (
@@ -28,6 +29,7 @@ from polyplane.model.export.content import (
     support_of,
 )
 from polyplane.model.file import ModelError
+from polyplane.model.kernel_formulas import entry_of
 from polyplane.model.kernel_record import KernelRecord
 from polyplane.model.plane_record import PlaneRecord
 
@@ -181,15 +183,13 @@ def _write_groups(header: Header, record: PlaneRecord) -> None:
 def _write_decision(header: Header, decomposition: Decomposition, kind: str) -> None:
     """From leads, of a type of C, to scores of classes."""
     sides: Array = sides_of_problems(decomposition)
-    way = "ovr" if decomposition.kind == "ovr" else decomposition.combine
+    rule = rule_of(decomposition.kind, decomposition.combine)
     header.code("\n")
-    if way == "soft":
-        header.define("DOUBT", np.float64(DOUBT))
-    if way == "vote":
-        header.define("TIE_BREAK", np.float32(TIE_BREAK / decomposition.n_classes))
+    for key, value in rule.c_constants(decomposition.n_classes).items():
+        header.define(key, value)
     header.define("N_PROBLEMS", len(sides))
     header.table("SIDES", sides)
-    header.code(c_code.DECIDE[way], real=kind)
+    header.code(c_code.DECIDE.replace("$rule", rule.c), real=kind)
 
 
 # ---- kernels -----------------------------------------------------------------------------
@@ -207,7 +207,10 @@ def _write_kernels(header: Header, exported: Exported, record: KernelRecord) -> 
     header.table("SUPPORT", support.vectors)
     header.table("COEFS", support.coefs)
     header.table("INTERCEPTS", record.intercepts)
-    header.code(c_code.KERNELS[type(formula)])
+    value = entry_of(formula).c
+    if "name_product" in value:
+        header.code(c_code.PRODUCT)
+    header.code(c_code.KERNEL, formula=value)
     if decomposition.is_joint:
         header.code("\n")
         header.define("N_PROBLEMS", len(record.expansions))

@@ -14,7 +14,8 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
 from polyplane.engine.planes.planes import Array
-from polyplane.model.decomposition import DOUBT, TIE_BREAK, Decomposition
+from polyplane.model.decision_rules import rule_of
+from polyplane.model.decomposition import Decomposition
 from polyplane.model.export.content import Exported, Scaling, scores_are_leads, sides_of_problems
 from polyplane.model.export.onnx_graph import Graph
 from polyplane.model.export.onnx_kernels import leads
@@ -122,32 +123,26 @@ def _class_scores(graph: Graph, x: str, exported: Exported) -> str:
 
 def _of_leads(graph: Graph, led: str, kind: type, decomposition: Decomposition) -> str:
     """Scores of classes from how far the second side of each problem leads."""
-    if decomposition.kind == "ovr":
-        problem = np.argsort(sides_of_problems(decomposition)[:, 1])
-        return graph.cast(graph.add("Gather", led, problem, axis=1), np.float32)
-    if decomposition.combine == "soft":
-        wide = graph.cast(led, np.float64)
-        second, first = (
-            graph.add("Log", graph.add("Add", graph.add("Sigmoid", lead), np.float64(DOUBT)))
-            for lead in (wide, graph.add("Neg", wide))
-        )
-        return _added_up(graph, second, first, decomposition)
-    cut = graph.add("Clip", led, np.array(-1, kind), np.array(1, kind))
-    margins = _added_up(graph, cut, graph.add("Neg", cut), decomposition)
-    if decomposition.combine == "margin":
-        return margins
-    half = graph.add("Mul", graph.add("Sign", led), np.array(0.5, kind))
-    votes = _added_up(graph, half, graph.add("Neg", half), decomposition)
-    share = np.float32(TIE_BREAK / decomposition.n_classes)
-    return graph.add("Add", votes, graph.add("Mul", margins, share))
+
+    def added_up(for_second: str, for_first: str | None) -> str:
+        return _added_up(graph, for_second, for_first, decomposition)
+
+    rule = rule_of(decomposition.kind, decomposition.combine)
+    return rule.onnx(graph, led, kind, added_up, decomposition.n_classes)
 
 
-def _added_up(graph: Graph, for_second: str, for_first: str, decomposition: Decomposition) -> str:
+def _added_up(
+    graph: Graph, for_second: str, for_first: str | None, decomposition: Decomposition
+) -> str:
     """What pairs give to both their classes; each class is in as many pairs as all others.
 
-    Sums over an axis that is not the last run in order, as in `model/decomposition.py`.
+    Sums over an axis that is not the last run in order, as in `model/decomposition.py`. The rest,
+    to which nothing is given, is no class.
     """
     sides = sides_of_problems(decomposition)
+    if for_first is None:
+        problem = np.argsort(sides[:, 1])
+        return graph.cast(graph.add("Gather", for_second, problem, axis=1), np.float32)
     owner = np.concatenate([sides[:, 1], sides[:, 0]])
     pair = np.tile(np.arange(len(sides)), 2)
     gains = np.lexsort([pair, owner]).reshape(decomposition.n_classes, -1)

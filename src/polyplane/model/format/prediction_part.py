@@ -16,10 +16,6 @@ from polyplane.engine.rows.mapped import ColumnTable
 from polyplane.engine.rows.products import n_mapped
 from polyplane.engine.rows.storage import CsrRows
 from polyplane.engine.support.gram import (
-    LinearKernel,
-    PolynomialKernel,
-    RbfKernel,
-    SigmoidKernel,
     squared_lengths,
 )
 from polyplane.engine.tiles import LANES
@@ -45,6 +41,7 @@ from polyplane.model.format.schema import (
     Word,
     Writer,
 )
+from polyplane.model.kernel_formulas import FORMULAS, entry_of
 from polyplane.model.kernel_record import Expansion, KernelRecord
 from polyplane.model.kernels import FormulaKernel, GivenKernel, Kernel, KernelRows
 from polyplane.model.plane_record import PlaneRecord
@@ -53,13 +50,7 @@ from polyplane.model.scaling import SCALER
 
 __all__ = ["COLUMN_MAP", "ROWS", "read_fitted", "read_prediction", "refusing", "write_prediction"]
 
-FORMULAS = {
-    LinearKernel: "linear",
-    PolynomialKernel: "poly",
-    RbfKernel: "rbf",
-    SigmoidKernel: "sigmoid",
-}
-KERNELS = *FORMULAS.values(), "precomputed"
+KERNELS = *sorted(FORMULAS), "precomputed"
 
 
 # ---- rows and columns --------------------------------------------------------------------
@@ -258,7 +249,7 @@ def _kernel_text(kernel: Kernel) -> _KernelText:
         function = getattr(kernel, "function", kernel)
         raise ModelError(f"kernel is {function!r}, which a model file cannot hold")
     formula = kernel.formula
-    name = FORMULAS[type(formula)]
+    name = entry_of(formula).name
     gamma, coef0 = getattr(formula, "gamma", 0.0), getattr(formula, "coef0", 0.0)
     return _KernelText(name, kernel.n_columns, gamma, coef0, getattr(formula, "degree", 0))
 
@@ -266,13 +257,7 @@ def _kernel_text(kernel: Kernel) -> _KernelText:
 def _kernel(name: str, columns: int, gamma: Any, coef0: Any, degree: int) -> Kernel:
     if name == "precomputed":
         return GivenKernel(offset=0.0, n_columns=columns)
-    offset = np.float32(0)
-    formula: Any = {
-        "linear": LinearKernel(offset),
-        "poly": PolynomialKernel(gamma, coef0, degree, offset),
-        "rbf": RbfKernel(gamma, offset),
-        "sigmoid": SigmoidKernel(gamma, coef0, offset),
-    }[name]
+    formula = FORMULAS[name].made(gamma, coef0, degree, np.float32(0))
     return FormulaKernel(formula=formula, n_columns=columns)
 
 
