@@ -59,7 +59,7 @@ class SAMMClassifier(AdaptiveClassifier):
 
     def _finish(self, model: PlaneModel) -> FinishedPlanes:
         """Group soft-thresholding of what the sums have reached; dormant planes are left out."""
-        sums, owner, scales = super()._finish(model)
+        sums, owner, scales, _ = super()._finish(model)
         if model.rule.mu > 0:
             lengths = np.maximum(np.linalg.norm(sums, axis=0), np.finfo(np.float32).tiny)
             factors = 1 - model.rule.mu * model.mean_step / lengths

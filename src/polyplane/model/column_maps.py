@@ -135,12 +135,7 @@ class ColumnMap:
 
     def spread(self, sums: Array) -> Array:
         """Planes by feature, as they are for all columns."""
-        if self.used is None:
-            return sums
-        wide = aligned_zeros(self.n_columns + 1, sums.shape[1])
-        wide[0] = sums[0]
-        wide[1 + self.used] = sums[1 : 1 + self.used.size]
-        return wide
+        return _spread_planes(sums, self.used, self.n_columns)
 
     def folded(self, sums: Array, constant: float = 1.0) -> Array:
         """Planes learnt on rows `for_training`, by feature, made those for rows `for_prediction`.
@@ -159,7 +154,7 @@ class ColumnMap:
         plain = np.flatnonzero(~has_knots)
         folded[1 + plain] = planes[1 + plain] * table.factors[plain, None].astype(np.float64)
         folded[0] -= (folded[1 + plain] * table.shifts[plain, None]).sum(axis=0)
-        for j in np.flatnonzero(has_knots):
+        for j in np.flatnonzero(has_knots).tolist():
             first, end = table.knot_starts[j : j + 2]
             at_knots = slice(1 + self.n_columns + first, 1 + self.n_columns + end)
             folded[at_knots] = _values_at_knots(table, j, planes[1:])
@@ -195,7 +190,7 @@ class ColumnMap:
     def of_prediction(self) -> "FoldedMap":
         """What is left of the map once planes have taken in all that is linear."""
         table = self._prediction_table() if self.has_knots else None
-        return FoldedMap(table, self.n_columns, self.n_folded, self.used)
+        return FoldedMap(table, self.n_columns, self.n_folded, used=self.used)
 
     def _prediction_table(self) -> ColumnTable:
         """Columns as they are, or two hats at the knots beside each value."""
@@ -222,6 +217,7 @@ class FoldedMap:
     table: ColumnTable | None  # None: columns are left alone
     n_columns: int
     n_features: int  # without the constant
+    constant: float = 1.0  # of the rows that planes see
     used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
 
     @property
@@ -229,11 +225,33 @@ class FoldedMap:
         """Whether rows have to be mapped."""
         return self.table is not None
 
+    @property
+    def n_folded(self) -> int:
+        """Features of finished planes, without the constant."""
+        return self.n_features
+
+    def with_all_columns(self) -> "FoldedMap":
+        """The same map with a feature for every column."""
+        return replace(self, n_features=self.n_columns, used=None)
+
+    def spread(self, sums: Array) -> Array:
+        """Planes by feature, as they are for all columns."""
+        return _spread_planes(sums, self.used, self.n_columns)
+
     def for_prediction(self, rows: Any) -> Rows:
         """Rows as planes see them; their constant must be 1, intercept or not."""
         rows = rows if self.used is None else compact_rows(rows, self.used)
         seen: Rows = rows if self.table is None else mapped_rows(rows, self.table)
         return seen
+
+
+def _spread_planes(sums: Array, used: Array | None, n_columns: int) -> Array:
+    if used is None:
+        return sums
+    wide = aligned_zeros(n_columns + 1, sums.shape[1])
+    wide[0] = sums[0]
+    wide[1 + used] = sums[1 : 1 + used.size]
+    return wide
 
 
 def _values_at_knots(table: LevelTable, j: int, planes: Array) -> Array:

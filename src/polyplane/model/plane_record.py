@@ -65,6 +65,11 @@ class PlaneRecord:
         return len(self.group)
 
     @property
+    def n_groups(self) -> int:
+        """Groups of all estimators together."""
+        return self.n_estimators * self.decomposition.n_groups() * self.n_units
+
+    @property
     def is_one_model(self) -> bool:
         """Whether groups are classes, of which the best wins."""
         return (
@@ -176,7 +181,6 @@ class PlaneRecord:
 
     def _scorer(self) -> Scorer:
         room = self.sums.shape[1]
-        groups = self.n_estimators * self.decomposition.n_groups() * self.n_units
 
         def padded(array: Array, fill: float) -> Array:
             out = np.full(room, fill, array.dtype)
@@ -187,7 +191,7 @@ class PlaneRecord:
             sums=self.sums,
             idle=padded(np.zeros(self.n_planes, np.float32), -np.inf),
             group=padded(self.group, NO_PLANE),
-            group_starts=np.searchsorted(self.group, np.arange(groups + 1)).astype(np.int32),
+            group_starts=np.searchsorted(self.group, np.arange(self.n_groups + 1)).astype(np.int32),
             scales=padded(self.scales, 1),
             scores=aligned_zeros(1, room)[0],  # threads must not write to a shared cache line
             n_planes=self.n_planes,

@@ -152,15 +152,24 @@ GROUPS = """
 /* Score of each group of planes that speak with one voice. */
 static inline void name_groups(const float *planes, float *groups) {
 $without\
-    for (int32_t g = 0; g < NAME_N_GROUPS * NAME_N_ESTIMATORS; g++) {
+    for (int32_t g = 0; g < NAME_N_GROUPS * NAME_N_ESTIMATORS * NAME_N_UNITS; g++) {
         int32_t start = NAME_GROUP_STARTS[g], end = NAME_GROUP_STARTS[g + 1];
         float best = $first;
         for (int32_t k = start + 1; k < end; k++) if (planes[k] > best) best = planes[k];
 $soft\
         groups[g] = best;
     }
+$units\
 $mean\
 }
+"""
+
+GROUPS_UNITS = """\
+    for (int32_t g = 0; g < NAME_N_GROUPS * NAME_N_ESTIMATORS; g++) {
+        float total = groups[g * NAME_N_UNITS];
+        for (int32_t u = 1; u < NAME_N_UNITS; u++) total += groups[g * NAME_N_UNITS + u];
+        groups[g] = total;
+    }
 """
 
 GROUPS_MEAN = """\
@@ -176,7 +185,7 @@ GROUPS_MEAN = """\
 CLASSES_BY_GROUP = """
 /* Scores of classes from those of planes. */
 static inline void name_classes(const float *planes, float *scores) {
-    float groups[NAME_N_GROUPS * NAME_N_ESTIMATORS];
+    float groups[NAME_N_GROUPS * NAME_N_ESTIMATORS * NAME_N_UNITS];
     name_groups(planes, groups);
     for (int32_t c = 0; c < NAME_N_CLASSES; c++) scores[c] = groups[c];
 }
@@ -185,7 +194,7 @@ static inline void name_classes(const float *planes, float *scores) {
 CLASSES_BY_LEAD = """
 /* Scores of classes from those of planes. */
 static inline void name_classes(const float *planes, float *scores) {
-    float groups[NAME_N_GROUPS * NAME_N_ESTIMATORS], leads[NAME_N_PROBLEMS];
+    float groups[NAME_N_GROUPS * NAME_N_ESTIMATORS * NAME_N_UNITS], leads[NAME_N_PROBLEMS];
     name_groups(planes, groups);
     for (int32_t p = 0; p < NAME_N_PROBLEMS; p++) leads[p] = groups[2 * p + 1] - groups[2 * p];
     name_decide(leads, scores);

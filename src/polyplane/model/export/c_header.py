@@ -157,6 +157,7 @@ def _write_groups(header: Header, record: PlaneRecord) -> None:
     header.code("\n")
     header.define("N_GROUPS", decomposition.n_groups())
     header.define("N_ESTIMATORS", record.n_estimators)
+    header.define("N_UNITS", record.n_units)
     header.table("GROUP_STARTS", starts.astype(np.int32))
     has_empty, first = bool((np.diff(starts) == 0).any()), "planes[start]"
     without = ""
@@ -171,6 +172,7 @@ def _write_groups(header: Header, record: PlaneRecord) -> None:
         first=first,
         without=without,
         soft=c_code.GROUPS_SOFT if record.is_soft else "",
+        units=c_code.GROUPS_UNITS if record.n_units > 1 else "",
         mean=c_code.GROUPS_MEAN if record.n_estimators > 1 else "",
     )
     if decomposition.is_joint:

@@ -79,14 +79,13 @@ def with_some_plane(record: PlaneRecord) -> PlaneRecord:
     """The record, where it has no planes with one of zeros that is in no group."""
     if record.n_planes:
         return record
-    no_group = record.n_estimators * record.decomposition.n_groups()
-    return replace(record, scales=np.ones(1, np.float32), group=np.full(1, no_group, np.int32))
+    no_group = np.full(1, record.n_groups, np.int32)
+    return replace(record, scales=np.ones(1, np.float32), group=no_group)
 
 
 def group_starts(record: PlaneRecord) -> Array:
     """Where the planes of each group begin, and the end of the last."""
-    n_groups = record.n_estimators * record.decomposition.n_groups()
-    return np.searchsorted(record.group, np.arange(n_groups + 1))
+    return np.searchsorted(record.group, np.arange(record.n_groups + 1))
 
 
 def plane_features(record: PlaneRecord) -> Array:

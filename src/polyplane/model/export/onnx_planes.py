@@ -10,6 +10,7 @@ Groups       one Gather, where groups differ in size, then ReduceMax; of soft gr
              sum of exponentials, below the maximum, so that none overflows.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,12 @@ def group_scores(graph: Graph, planes: str, record: PlaneRecord) -> str:
         place = np.full(sizes.size, live.size)
         place[live] = np.arange(live.size)
         scores = graph.add("Gather", parts, place, axis=1)
+    if record.n_units > 1:  # one after the other: the order of a sum is part of the result
+        shape = np.array([0, sizes.size // record.n_units, record.n_units])
+        units = graph.add("Reshape", scores, shape)
+        numbers = [np.array(unit) for unit in range(record.n_units)]
+        of_unit = [graph.add("Gather", units, number, axis=2) for number in numbers]
+        scores = functools.reduce(lambda one, other: graph.add("Add", one, other), of_unit)
     if record.n_estimators == 1:
         return scores
     shape = np.array([0, record.n_estimators, record.decomposition.n_groups()])

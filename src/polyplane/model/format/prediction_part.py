@@ -19,7 +19,7 @@ from polyplane.engine.support.gram import (
     squared_lengths,
 )
 from polyplane.engine.tiles import LANES
-from polyplane.model.column_maps import ColumnMap
+from polyplane.model.column_maps import FoldedMap
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.file import ModelError, read_file
 from polyplane.model.format.checks import need
@@ -50,6 +50,7 @@ from polyplane.model.scaling import SCALER
 
 __all__ = ["COLUMN_MAP", "ROWS", "read_fitted", "read_prediction", "refusing", "write_prediction"]
 
+MOST_UNITS = 1 << 16
 KERNELS = *sorted(FORMULAS), "precomputed"
 
 
@@ -108,7 +109,7 @@ RANKS = Table(
 )
 
 
-def _check_map(columns: ColumnMap) -> None:
+def _check_map(columns: FoldedMap) -> None:
     n_hats = 0
     if columns.table is not None:
         need(columns.table.shifts.size == columns.n_columns, "a map is of other columns")
@@ -123,7 +124,7 @@ def _check_map(columns: ColumnMap) -> None:
 
 
 COLUMN_MAP = Table(
-    ColumnMap,
+    FoldedMap,
     {
         "columns": Count(),
         "features": Count(),
@@ -174,7 +175,7 @@ DECOMPOSITION = Table(
 
 def _plane_record(**fields: Any) -> PlaneRecord:
     starts, decomposition = fields.pop("group_starts"), fields["decomposition"]
-    n_groups = fields["n_estimators"] * decomposition.n_groups()
+    n_groups = fields["n_estimators"] * decomposition.n_groups() * fields["n_units"]
     need(starts.size == n_groups + 1, "planes are of other problems")
     is_right = starts[0] == 0 and starts[-1] == fields["scales"].size
     need(is_right and bool((np.diff(starts) >= 0).all()), "groups of planes begin nowhere")
@@ -203,13 +204,14 @@ PLANES = Table(
         "group_starts": Wholes("int64", ("group + 1",)),
         "decomposition": Nested(DECOMPOSITION),
         "estimators": Count(1),
+        "units": Count(1, MOST_UNITS),
         "empty_score": Number(may_be_endless=True),
         "soft": Flag(),
         "calibration": Number(),
     },
     {
         "classes": "plane_class", "signs": "plane_sign", "estimators": "n_estimators",
-        "soft": "is_soft",
+        "units": "n_units", "soft": "is_soft",
     },
     before=lambda record: _Grouped(record),
     check=_check_planes,
@@ -227,8 +229,7 @@ class _Grouped:
 
     @property
     def group_starts(self) -> Array:
-        n_groups = self.record.n_estimators * self.record.decomposition.n_groups()
-        return np.searchsorted(self.record.group, np.arange(n_groups + 1))
+        return np.searchsorted(self.record.group, np.arange(self.record.n_groups + 1))
 
 
 @dataclass(frozen=True)
