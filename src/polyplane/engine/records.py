@@ -17,6 +17,7 @@ __all__ = [
     "Field",
     "aligned_zeros",
     "array",
+    "blank",
     "fields_of",
     "filled",
     "moved_along",
@@ -55,11 +56,12 @@ def fields_of(kind: type) -> Mapping[str, Field]:
 
 def filled(kind: type[Record], /, **sizes: int) -> Record:
     """A record of so many elements along each axis, with nothing in it yet."""
-    made = {name: _blank(field, sizes) for name, field in fields_of(kind).items()}
+    made = {name: blank(field, sizes) for name, field in fields_of(kind).items()}
     return kind(**made)
 
 
-def _blank(field: Field, sizes: Mapping[str, int]) -> Any:
+def blank(field: Field, sizes: Mapping[str, int]) -> Any:
+    """An array with nothing in it yet."""
     shape = [sizes[axis] for axis in field.axes]
     if len(shape) == 2 and field.dtype == np.float32:
         return aligned_zeros(*shape)
@@ -86,7 +88,7 @@ def moved_along(record: Any, axis: str, places: Any, /, **sizes: int) -> Any:
             continue
         own = dict(zip(field.axes, before.shape, strict=True))
         grown = {k: n for k, n in sizes.items() if k == axis or own.get(k)}
-        made[name] = _blank(field, own | grown)
+        made[name] = blank(field, own | grown)
         if not field.is_passing and before.size:
             _move(before, places, made[name])
     return type(record)(**made)

@@ -11,12 +11,13 @@ k adds growth(n_k) to S, so whether that row raises the entropy is a comparison 
 Silent in the paper: if no plane raises the entropy, the row keeps the plane that won it.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.planes import NO_PLANE
+from polyplane.engine.records import array, filled
 from polyplane.engine.tiles import (
     LANES,
     at,
@@ -51,9 +52,9 @@ BITS = 1 / np.log(2)
 class Tally(NamedTuple):
     """How many rows each plane has won, by the map UNADJ of Alg. 2."""
 
-    of_plane: Any  # [lane] int64: rows mapped to the plane
-    of_class: Any  # [class] int64: their sum over the planes of the class
-    n_log_n: Any  # [class] float64: S, kept by increments
+    of_plane: Annotated[Any, array(np.int64, "lane")]  # rows mapped to the plane
+    of_class: Annotated[Any, array(np.int64, "class")]  # their sum over the planes of the class
+    n_log_n: Annotated[Any, array(np.float64, "class")]  # S, kept by increments
 
 
 class TallySpans(NamedTuple):
@@ -68,7 +69,7 @@ class TallySpans(NamedTuple):
 
 def new_tally(n_lanes: int) -> Tally:
     """No rows yet, for the planes of two classes."""
-    return Tally(np.zeros(n_lanes, np.int64), np.zeros(2, np.int64), np.zeros(2))
+    return filled(Tally, lane=n_lanes, **{"class": 2})
 
 
 @inlined

@@ -60,6 +60,7 @@ from polyplane.model.format.schema import (
     Whole,
     Wholes,
     Writer,
+    table_of,
 )
 from polyplane.model.kernels import KernelRows
 
@@ -117,41 +118,21 @@ def _check_planes(planes: Planes) -> None:
     need((planes.room_left > 0).sum() == planes.counts[GROWING], "classes are counted wrongly")
 
 
-def _zeros(made: Mapping[str, Any]) -> Any:
-    return np.zeros(made["owner"].size, np.float32)
+def _idle(made: Mapping[str, Any]) -> Any:
+    return np.where(made["owner"] == NO_PLANE, np.float32(-np.inf), np.float32(0))
 
 
-PLANES = Table(
+PLANES = table_of(
     Planes,
-    {
-        "sums": Numbers("float32", ("feature", "lane")),
-        "timed_sums": Numbers("float32", ("timed feature", "lane")),
-        "squared_norms": Numbers("float64", ("lane",)),
-        "inverse_lengths": Numbers("float32", ("lane",)),
-        "classes": Wholes("int32", ("lane",), NO_PLANE, "class"),
-        "room_left": Wholes("int64", ("class",), 0, 1 << 63),
-        "counts": Wholes("int64", (str(N_COUNTS),)),
-        "largest_shares": Numbers("float32", ("lane",)),
-    },
-    {"classes": "owner"},
-    derived={
-        "idle": lambda made: np.where(
-            made["owner"] == NO_PLANE, np.float32(-np.inf), np.float32(0)
-        ),
-        "scores": _zeros,
-        "shrunk_scores": _zeros,
-    },
+    bounds={"owner": (NO_PLANE, "class"), "room_left": (0, 1 << 63)},
+    axes={"count": str(N_COUNTS)},
+    left_out=["idle"],
+    attributes={"classes": "owner"},
+    derived={"idle": _idle},
     check=_check_planes,
 )
 
-TALLY = Table(
-    Tally,
-    {
-        "of_plane": Wholes("int64", ("lane",)),
-        "of_class": Wholes("int64", ("2",)),
-        "n_log_n": Numbers("float64", ("2",)),
-    },
-)
+TALLY = table_of(Tally, bounds={}, axes={"class": "2"})
 
 SNAPSHOT = Table(
     Snapshot,
@@ -313,33 +294,21 @@ def _check_slots(held: SupportSet) -> None:
     need(np.array_equal(held.position, position), "slots do not stand where they should")
 
 
-def _slots(dtype: str, low: int = 0, below: int | str = 1 << 31) -> Wholes:
-    return Wholes(dtype, ("slot",), low, below)
+ANY_SLOT = -(1 << 31), 1 << 31  # where a list ends before its room, anything may stand
 
-
-SUPPORT_SET = Table(
+SUPPORT_SET = table_of(
     SupportSet,
-    {
-        "place": _slots("int32"),
-        "side": _slots("int32", 0, 2),
-        "row": _slots("int64", -LARGEST_COUNT, LARGEST_COUNT),
-        "own": Numbers("float64", ("slot",)),
-        "coef": Numbers("float64", ("coefficient", "slot")),
-        "low": Numbers("float64", ("slot",)),
-        "high": Numbers("float64", ("slot",)),
-        "scores": Numbers("float64", ("score", "slot")),
-        "active": _slots("int32", -(1 << 31)),
-        "position": _slots("int32", NOT_THERE),
-        "free": _slots("int32", -(1 << 31)),
-        "counts": Wholes("int64", (str(N_SET_COUNTS),), -1),
-        "totals": Numbers("float64", (str(N_TOTALS),)),
+    bounds={
+        "place": (0, 1 << 31),
+        "side": (0, 2),
+        "row": (-LARGEST_COUNT, LARGEST_COUNT),
+        "active": ANY_SLOT,
+        "position": (NOT_THERE, 1 << 31),
+        "free": ANY_SLOT,
+        "counts": (-1, LARGEST_COUNT),
     },
-    derived={
-        "gram": lambda made: np.zeros((0, made["place"].size), np.float32),
-        "line": lambda made: np.full(made["place"].size, NOT_THERE, np.int32),
-        "owner": lambda made: np.empty(0, np.int32),
-        "used": lambda made: np.empty(0, np.int64),
-    },
+    axes={"kind": "coefficient", "count": str(N_SET_COUNTS), "total": str(N_TOTALS)},
+    left_out=["gram", "line", "owner", "used"],  # the cache of kernel values
     before=lambda held: with_room(held, held.place.size, 0),
     check=_check_slots,
 )

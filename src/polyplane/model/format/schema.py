@@ -10,7 +10,7 @@ Tables   name fields as files do. Where the class behind a record calls a field 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,14 @@ import numpy as np
 
 from polyplane.engine.inspection import largest_magnitude
 from polyplane.engine.planes.planes import Array
+from polyplane.engine.records import blank, fields_of
 from polyplane.model.file import CODES, ModelError
 from polyplane.model.format.checks import LARGEST_COUNT, need, need_within
 
 __all__ = [
     "Count", "Flag", "Generator", "GeneratorState", "Json", "Kind", "Labels", "Many", "Maybe",
     "Nested", "Number", "Numbers", "Plain", "Reader", "Settings", "Table", "Text", "Whole",
-    "Wholes", "Word", "Writer",
+    "Wholes", "Word", "Writer", "table_of",
 ]  # fmt: skip
 
 DEEPEST = 20  # nested plain values; parameters need two or three
@@ -290,6 +291,46 @@ class Table:
         record = self.make(**made)
         self.check(record)
         return record
+
+
+def table_of(
+    record: type,
+    bounds: Mapping[str, tuple[int, int | str]],
+    axes: Mapping[str, str],
+    left_out: Collection[str] = (),
+    **more: Any,
+) -> Table:
+    """The table of a record of arrays, whose dtypes and axes `engine/records.py` knows.
+
+    `bounds` are of whole numbers, `axes` those that files call otherwise or that have a length
+    which is fixed. What is `left_out` of files is read as arrays with nothing in them yet, as is
+    what only matters within a step; `more` is what tables have beside fields.
+    """
+    known = fields_of(record)
+    names = {name: file_name for file_name, name in more.get("attributes", {}).items()}
+    empty = [name for name in known if name in left_out or known[name].is_passing]
+    kinds: dict[str, Kind] = {}
+    for name, one in known.items():
+        own_axes = tuple(axes.get(axis, axis) for axis in one.axes)
+        if name in empty:
+            continue
+        if one.dtype.kind == "f":
+            kinds[names.get(name, name)] = Numbers(one.dtype.name, own_axes)
+        else:
+            low, below = bounds.get(name, (0, LARGEST_COUNT))
+            kinds[names.get(name, name)] = Wholes(one.dtype.name, own_axes, low, below)
+
+    def nothing(name: str) -> Callable[[Mapping[str, Any]], Any]:
+        def made_of(made: Mapping[str, Any]) -> Any:
+            sizes = dict.fromkeys(known[name].axes, 0)
+            for other, array in made.items():
+                sizes |= dict(zip(known[other].axes, array.shape, strict=True))
+            return blank(known[name], sizes)
+
+        return made_of
+
+    derived = {name: nothing(name) for name in empty} | dict(more.pop("derived", {}))
+    return Table(record, kinds, derived=derived, **more)
 
 
 @dataclass(frozen=True)
