@@ -414,8 +414,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
         return start_of(training).calibration
 
     def _own_of_fitted(self, model: FittedModel) -> Start:
-        columns = None if model.features is None else model.features.columns
-        return Start(columns, model.record.calibration)  # type: ignore[union-attr]
+        features: Any = model.features  # a folded map is all that prediction needs
+        record: Any = model.record
+        return Start(features.columns if features else None, record.calibration)
 
     def _take_features(self, model: FittedModel) -> None:
         is_mapped = model.features is not None and model.features.columns is not None

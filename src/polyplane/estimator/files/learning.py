@@ -116,7 +116,8 @@ def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> Pl
     n_classes = training.labels.size
     for one in training.models:
         expected = expected_of(estimator, training, one)
-        need(len(record.sums) == expected.n_features + 1, "planes have other features")
+        n_seen = expected.n_features if columns is None else columns.n_folded
+        need(len(record.sums) == n_seen + 1, "planes have other features")
         one.n_features, one.codes = expected.n_features, one.problem.codes(n_classes)
         one.own, one.rule = _own_state(expected.own, one.own), _rule(one, expected.rule)
         _check_plane_model(one, estimator, n_classes)

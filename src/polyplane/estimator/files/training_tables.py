@@ -23,6 +23,7 @@ from polyplane.engine.planes.planes import (
     PRUNED,
     Planes,
 )
+from polyplane.engine.rows.leveled import LevelTable
 from polyplane.engine.support.gram import squared_lengths
 from polyplane.engine.support.support_set import (
     ACTIVE,
@@ -41,9 +42,10 @@ from polyplane.estimator.planes.training import Course, EarlyStopping, PlaneMode
 from polyplane.estimator.resuming import SeenRows
 from polyplane.estimator.streams import StreamCourse
 from polyplane.estimator.validation import TrainingData
+from polyplane.model.column_maps import ColumnMap
 from polyplane.model.decomposition import Problem
 from polyplane.model.format.checks import LARGEST_COUNT, need
-from polyplane.model.format.prediction_part import COLUMN_MAP, ROWS
+from polyplane.model.format.prediction_part import ROWS, check_used, rises
 from polyplane.model.format.schema import (
     Count,
     Flag,
@@ -243,6 +245,59 @@ FIRST_ROWS = Table(
     _first_rows,
     {"room": Count(), "rows": Count(), "parts": Many(Nested(PART))},
     {"rows": "n_rows"},
+)
+
+
+def _check_levels(table: LevelTable) -> None:
+    n_columns, n_knots = table.shifts.size, np.diff(table.knot_starts)
+    ends_well = table.knot_starts[0] == 0 and table.knot_starts[-1] == table.knots.size
+    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
+    need(rises(table.knots, table.knot_starts), "knots do not rise")
+    need(not ((table.n_hats > 0) & (n_knots < 2)).any(), "there are hats without knots")
+    of_knot = np.repeat(np.arange(n_columns), n_knots)
+    for places, n_hats in zip(table.places, table.n_hats[:, of_knot], strict=True):
+        is_on_scale = (n_hats < 2) | ((places >= 0) & (places <= n_hats - 1))
+        need(bool(is_on_scale.all()), "a knot is beyond all hats")
+    last = n_columns + int(table.n_hats.sum())
+    is_there = (table.first_hat >= n_columns) & (table.first_hat + table.n_hats <= last)
+    need(bool((is_there | (table.n_hats == 0)).all()), "hats end nowhere")
+
+
+LEVELS = Table(
+    LevelTable,
+    {
+        "shifts": Numbers("float32", ("column",)),
+        "factors": Numbers("float32", ("column",)),
+        "knot_starts": Wholes("int32", ("column + 1",)),
+        "knots": Numbers("float32", ("knot",)),
+        "places": Numbers("float32", ("level", "knot")),
+        "n_hats": Wholes("int32", ("level", "column"), 0, 1 << 16),
+        "first_hat": Wholes("int32", ("level", "column")),
+        "heights": Numbers("float32", ("level", "column")),
+    },
+    check=_check_levels,
+)
+
+
+def _check_map(columns: ColumnMap) -> None:
+    n_hats = 0
+    if columns.table is not None:
+        need(columns.table.shifts.size == columns.n_columns, "a map is of other columns")
+        n_hats = int(columns.table.n_hats.sum())
+    check_used(columns, n_hats)
+
+
+COLUMN_MAP = Table(
+    ColumnMap,
+    {
+        "columns": Count(),
+        "features": Count(),
+        "constant": Number(),
+        "used": Maybe(Wholes("int32", ("feature",))),
+        "levels": Maybe(Nested(LEVELS)),
+    },
+    {"columns": "n_columns", "features": "n_features", "levels": "table"},
+    check=_check_map,
 )
 
 

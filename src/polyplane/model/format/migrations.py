@@ -2,22 +2,68 @@
 
 A file has two versions: `format`, of the file and its prediction part, and that of its training
 part. A change to either raises its number by one and adds a line here, and files of the version
-before stay in the tests. A step may change values and arrays in place.
+before stay in the tests. A step changes values and arrays in place; it returns False where what the
+file holds is no longer known.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from polyplane.engine.planes.planes import Array
 
 __all__ = ["FORMATS", "FORMAT_NOW", "TRAININGS", "TRAINING_NOW", "migrated"]
 
-Step = Callable[[dict[str, Any], dict[str, Array]], None]
+Step = Callable[[dict[str, Any], dict[str, Array]], bool]
 
-FORMAT_NOW = 2  # format 1 was never released
-FORMATS: dict[int, Step] = {}  # from this format to the next
-TRAINING_NOW = 1
-TRAININGS: dict[int, Step] = {}  # from this version of the training part to the next
+
+def _one_unit(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Classes were one soft maximum, and what is found now was the same for all."""
+    prediction = values.get("prediction")
+    if not isinstance(prediction, dict):
+        return True  # that is found and said elsewhere
+    if isinstance(prediction.get("planes"), dict):
+        prediction["planes"]["units"] = 1
+    found = prediction.get("found")
+    if prediction.get("algorithm") == "polyplane" and isinstance(found, dict) and found:
+        passes = found.get("max_iter")
+        n_passes = passes if isinstance(passes, int) and passes > 0 else 40
+        found |= {"units": 1, "shrinkage": 2 / n_passes, "skip_right": True}
+    return True
+
+
+def _without_levels(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Columns had one kind of knots, which training no longer knows; plain ones stay."""
+    planes = values.get("planes")
+    columns = planes.get("columns") if isinstance(planes, dict) else None
+    if not isinstance(columns, dict):
+        return True
+    ranks = columns.pop("ranks", None)
+    columns["levels"] = None if ranks is None else {}
+    if ranks is None:
+        return True
+    before, after = "training.planes.columns.ranks.", "training.planes.columns.levels."
+    old = {
+        name.removeprefix(before): arrays.pop(name)
+        for name in list(arrays)
+        if name.startswith(before)
+    }
+    if "shifts" not in old or old.get("knots", np.empty(0)).size:
+        return False
+    kept = ("shifts", "factors", "knot_starts", "knots")
+    arrays |= {after + name: old[name] for name in kept if name in old}
+    arrays[after + "places"] = np.zeros((0, 0), np.float32)
+    n_columns = old["shifts"].size
+    kinds = {"n_hats": np.int32, "first_hat": np.int32, "heights": np.float32}
+    arrays |= {after + name: np.zeros((0, n_columns), kind) for name, kind in kinds.items()}
+    return True
+
+
+FORMAT_NOW = 3  # format 1 was never released
+FORMATS: dict[int, Step] = {2: _one_unit}  # from this format to the next
+TRAINING_NOW = 2
+TRAININGS: dict[int, Step] = {1: _without_levels}  # of the training part, to the next version
 
 
 def migrated(
@@ -30,6 +76,4 @@ def migrated(
     """Bring values and arrays up to the present version; False where no steps lead there."""
     if not all(step in steps for step in range(version, now)) or version > now:
         return False
-    for step in range(version, now):
-        steps[step](values, arrays)
-    return True
+    return all(steps[step](values, arrays) for step in range(version, now))

@@ -48,7 +48,15 @@ from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
 from polyplane.model.scaling import SCALER
 
-__all__ = ["COLUMN_MAP", "ROWS", "read_fitted", "read_prediction", "refusing", "write_prediction"]
+__all__ = [
+    "ROWS",
+    "check_used",
+    "read_fitted",
+    "read_prediction",
+    "refusing",
+    "rises",
+    "write_prediction",
+]
 
 MOST_UNITS = 1 << 16
 KERNELS = *sorted(FORMULAS), "precomputed"
@@ -80,14 +88,14 @@ def _check_ranks(table: ColumnTable) -> None:
     ends_well = table.knot_starts[0] == 0 and table.knot_starts[-1] == table.knots.size
     need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
     is_share = bool(((table.ranks >= 0) & (table.ranks <= 1)).all())
-    need(is_share and _rises(table.ranks, table.knot_starts), "ranks do not rise")
+    need(is_share and rises(table.ranks, table.knot_starts), "ranks do not rise")
     need(not ((table.n_hats > 0) & (n_knots < 2)).any(), "there are hats without knots")
     last = n_columns + int(table.n_hats.sum())
     is_there = (table.first_hat >= n_columns) & (table.first_hat + table.n_hats <= last)
     need(bool(is_there.all()), "hats end nowhere")
 
 
-def _rises(values: Array, starts: Array) -> bool:
+def rises(values: Array, starts: Array) -> bool:
     falls = np.diff(values) < 0
     inner = np.setdiff1d(np.arange(falls.size), starts[1:-1] - 1)
     return not falls[inner].any()
@@ -114,6 +122,11 @@ def _check_map(columns: FoldedMap) -> None:
     if columns.table is not None:
         need(columns.table.shifts.size == columns.n_columns, "a map is of other columns")
         n_hats = int(columns.table.n_hats.sum())
+    check_used(columns, n_hats)
+
+
+def check_used(columns: Any, n_hats: int) -> None:
+    """Whether a map makes the features that it says, of the columns that it uses."""
     if columns.used is None:
         need(columns.n_features == columns.n_columns + n_hats, "a map makes other features")
         return
