@@ -42,47 +42,72 @@ def rank_of(value, among):
     return ((among < value).sum() + (among == value).sum() / 2) / len(among)
 
 
-def knots_of(among):
-    """The values themselves, or 64 that are evenly spaced among all rows."""
-    if len(set(among)) <= 64:
-        return sorted(set(among))
-    return sorted({sorted(among)[k * (len(among) - 1) // 63] for k in range(64)})
+def knots_of(among, n_most):
+    """The values themselves, or those met often and others, evenly among the rest of the rows."""
+    values, counts = np.unique(among, return_counts=True)
+    if len(values) <= n_most:
+        return values
+    often = set(values[counts > len(among) / n_most])
+    rest = sorted(x for x in among if x not in often)
+    n = max(2, n_most - len(often))
+    chosen = {rest[k * (len(rest) - 1) // (n - 1)] for k in range(n)}
+    return np.array(sorted({values[0], values[-1]} | often | chosen))
 
 
-def hats_at(ranks, n_hats):
-    places = np.arange(n_hats)
-    return np.maximum(0, 1 - np.abs(ranks[:, None] * (n_hats - 1) - places))
+def hats_at(x, knots):
+    """Functions that are 1 at one knot, 0 at all others, and straight in between."""
+    return np.stack([np.interp(x, knots, row) for row in np.eye(len(knots))], axis=1)
 
 
 def mapped_column(seen, x, kind):
-    """Linear feature and hats, not yet scaled, of `x`, where `seen` was trained on."""
-    n_values, no_hats = len(set(seen)), np.empty((len(x), 0))
+    """Parts of a column's features with their shares of the squared length, of `x`."""
+    n_values = len(set(seen))
     if n_values == 1:
-        return 0 * x, no_hats
+        return [(0 * x[:, None], 0.0)]
     if set(seen) == {0, 1}:
-        return x, no_hats
-    if kind == "plain" or (kind == "knots" and n_values == 2):
-        return (x - seen.mean()) / seen.std(), no_hats
-    if kind == "knots" and n_values <= 8:
-        places = np.interp(x, sorted(set(seen)), np.linspace(0, 1, n_values))
-        return 0 * x, hats_at(places, n_values)
-    knots = knots_of(seen)
+        return [(x[:, None], seen.mean())]
+    if kind == "plain" or n_values == 2:
+        return [((x - seen.mean())[:, None] / seen.std(), 1.0)]
+    if n_values <= 8:
+        return [(0 * x[:, None], 0.0), (hats_at(x, np.unique(seen)), 1.0)]
+    knots = knots_of(seen, 128 if kind == "fine" else 64)
     ranks = [rank_of(knot, seen) for knot in knots]
     of_seen, of_x = np.interp(seen, knots, ranks), np.interp(x, knots, ranks)
-    hats = hats_at(of_x, 8) if kind == "knots" else no_hats
-    return (of_x - of_seen.mean()) / of_seen.std(), hats
+    cut = np.clip(x, knots[0], knots[-1])
+    parts = [((cut - seen.mean())[:, None] / seen.std(), 0.5)]
+    parts.append(((of_x - of_seen.mean())[:, None] / of_seen.std(), 0.5))
+    shares = {}
+    for n, share in {"rank": [], "knots": [(8, 0.3)], "fine": [(8, 1), (32, 1), (128, 1)]}[kind]:
+        n = min(n, len(knots))
+        shares[n] = shares.get(n, 0) + share
+    for n, share in shares.items():
+        some = knots[np.arange(n) * (len(knots) - 1) // (n - 1)]
+        parts.append((hats_at(x, some), share))
+    return parts
 
 
 def transcribed(X, Z, kind):
-    """Features of Z under the map found from X."""
+    """Features of Z under the map found from X: linear ones, then each level by column."""
     both = np.vstack([X, Z]).astype(np.float64)
-    pairs = [mapped_column(x[: len(X)], x, kind) for x in both.T]
-    linear = np.column_stack([pair[0] for pair in pairs])
-    hats = np.hstack([pair[1] for pair in pairs])
-    parts = [part / length for part in (linear, hats) if (length := root_mean_square(part, X)) > 0]
-    parts = parts if len(parts) < 2 else [part / np.sqrt(2) for part in parts]
-    features = np.hstack(parts) if parts else linear
-    return features[len(X) :]
+    columns = [mapped_column(x[: len(X)], x, kind) for x in both.T]
+    whole = sum(share for parts in columns for _, share in parts)
+    n_parts = max(len(parts) for parts in columns)
+    blocks = [
+        scaled(*parts[k], X, is_linear=k == 0)
+        for k in range(n_parts)
+        for parts in columns
+        if len(parts) > k
+    ]
+    return np.hstack(blocks)[len(X) :] / np.sqrt(whole)
+
+
+def scaled(features, share, X, is_linear):
+    """Brought to their share of the squared length; what is cut is not made longer again."""
+    if is_linear and features.shape[1] == 1:
+        is_flag = set(np.unique(features[: len(X)])) <= {0.0, 1.0}
+        return features * (1 if is_flag or share == 0 else np.sqrt(share))
+    length = root_mean_square(features, X)
+    return features * np.sqrt(share) / length
 
 
 def root_mean_square(features, X):
@@ -112,17 +137,25 @@ def test_the_map_is_the_one_written_down(kind, seed):
     np.testing.assert_array_equal(features[:, 0], 1)
     np.testing.assert_allclose(features[:, 1:], transcribed(X, Z, kind), atol=3e-6)
     assert found.has_knots == (kind != "plain")
+    assert found.n_folded == (found.n_features if kind == "plain" else 15 + found.table.knots.size)
     assert found.n_columns == X.shape[1]
 
 
 @with_every_kind
-def test_rows_have_length_one_half_of_it_hats(kind):
+def test_rows_have_length_one(kind):
     X = mixed_columns()
     found = column_map(rows_of(X), in_place(len(X)), X.shape[1], kind)
     features = features_of(found.for_training(rows_of(X)), found.n_features)[:, 1:]
-    linear, hats = np.hsplit(np.square(features), [X.shape[1]])
-    np.testing.assert_allclose(hats.sum(axis=1).mean(), 0.5 if kind == "knots" else 0, rtol=1e-5)
-    np.testing.assert_allclose(linear.sum(axis=1).mean() + hats.sum(axis=1).mean(), 1, rtol=1e-5)
+    np.testing.assert_allclose(np.square(features).sum(axis=1).mean(), 1, rtol=1e-5)
+
+
+def test_values_that_are_met_often_are_knots():
+    generator = np.random.default_rng(0)
+    X = generator.uniform(0, 1e5, (3_000, 1)).astype(np.float32)
+    X[::5], X[1::50] = 0, 7_688
+    found = column_map(rows_of(X), in_place(3_000), 1, "fine").table
+    assert {0, 7_688} <= set(found.knots.tolist())
+    assert 120 <= found.knots.size <= 130
 
 
 def test_categories_alone_have_length_one():
@@ -173,13 +206,15 @@ def test_only_the_rows_of_the_order_count(kind):
 def test_values_are_looked_at_in_evenly_spaced_rows(monkeypatch):
     monkeypatch.setattr(module, "ROWS_LOOKED_AT", 4)
     X = np.arange(20)[:, None] ** 2 / 8
+    monkeypatch.setattr(module, "MOST_CATEGORIES", 3)
     order = in_place(20)[::-1].copy()
     found = column_map(rows_of(X), order, 1, "rank").table
     np.testing.assert_array_equal(found.knots, X[[4, 9, 14, 19], 0])
-    np.testing.assert_array_equal(found.ranks, np.float32([0.125, 0.375, 0.625, 0.875]))
+    ranks = np.array([-0.375, -0.125, 0.125, 0.375])
+    np.testing.assert_allclose(found.places[0], ranks / ranks.std(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["rank", "knots"])
+@pytest.mark.parametrize("kind", ["rank", "knots", "fine"])
 def test_a_column_that_looks_constant_in_the_rows_looked_at_is_plain(kind, monkeypatch):
     monkeypatch.setattr(module, "ROWS_LOOKED_AT", 4)
     X = np.full((20, 1), 3.0)
@@ -206,11 +241,14 @@ def test_folded_planes_score_rows_as_they_come(kind, seed, constant):
     sums = planes_like(found.n_features, seed)
     folded = found.folded(sums, constant)
     assert folded.dtype == np.float32
-    assert len(folded) == 1 + found.n_features
+    assert len(folded) == 1 + found.n_folded
     trained = features_of(found.for_training(rows_of(Z, constant)), found.n_features) @ sums
-    seen = features_of(found.for_prediction(rows_of(Z, 1)), found.n_features)
+    seen = features_of(found.for_prediction(rows_of(Z, 1)), found.n_folded)
     sizes = np.abs(seen) @ np.abs(folded)
-    assert (np.abs(seen @ folded - trained) <= 1e-6 * sizes + 1e-5).all()
+    assert (np.abs(seen @ folded - trained) <= 1e-6 * sizes + 3e-5).all()
+    left = found.of_prediction()
+    again = features_of(left.for_prediction(rows_of(Z, 1)), left.n_features)
+    np.testing.assert_array_equal(again, seen)
 
 
 @with_every_kind
@@ -258,12 +296,34 @@ def test_wide_sparse_data_are_left_alone_but_for_their_constant(kind, constant):
 
 @pytest.mark.parametrize(
     ("share", "n_columns", "is_tabular"),
-    [(0.1, 200, True), (0.1, 201, False), (0.7, 201, False), (0.8, 201, True)],
+    [(0.1, 63, True), (0.1, 64, False), (0.7, 201, False), (0.8, 201, True)],
 )
-def test_narrow_or_dense_data_are_tabular(share, n_columns, is_tabular):
+def test_few_or_dense_columns_are_tabular(share, n_columns, is_tabular):
     X = wide_and_sparse(share, n_columns)
     found = column_map(rows_of(X), in_place(len(X)), n_columns, "plain")
     assert (found.table is not None) == is_tabular
+
+
+@pytest.mark.parametrize("n_flags", [150, 200, 201, 900])
+def test_no_number_of_flags_makes_a_table_a_text(n_flags):
+    generator = np.random.default_rng(0)
+    X = np.hstack([generator.lognormal(3, 2, (40, 9)), generator.random((40, n_flags)) < 0.03])
+    found = column_map(rows_of(X), in_place(40), 9 + n_flags, "knots")
+    assert found.has_knots
+
+
+def test_sparse_columns_of_different_sizes_are_tabular():
+    X = wide_and_sparse() * np.geomspace(1, 1_000, 201)
+    assert column_map(rows_of(X), in_place(40), 201, "plain").table is not None
+
+
+@with_every_kind
+def test_what_must_be_mapped_is_mapped(kind):
+    X = wide_and_sparse()
+    rows = csr_rows(sp.csr_array(X.astype(np.float32)), 1)
+    found = column_map(rows, in_place(40), 201, kind, may_leave_out=True, must_map=True)
+    assert found.table is not None
+    assert found.used is None
 
 
 @with_every_kind
@@ -280,8 +340,8 @@ def test_columns_that_never_change_say_nothing(kind, value, order):
 
 
 def test_wide_data_without_entries_have_the_constant_one():
-    found = column_map(rows_of(np.zeros((4, 300))), in_place(4), 300, "plain")
-    assert found.table is None
+    rows = csr_rows(sp.csr_array((4, 300), dtype=np.float32), 1)
+    found = column_map(rows, in_place(4), 300, "plain")
     assert found.constant == 1
 
 
@@ -322,10 +382,10 @@ def test_folding_costs_accuracy_in_proportion_to_the_mean(mean, constant):
 def test_ranks_keep_their_accuracy_at_any_mean():
     X = (1e6 + np.random.default_rng(0).standard_normal((60, 4))).astype(np.float32)
     found = column_map(rows_of(X), in_place(60), 4, "rank")
-    sums = planes_like(4, 1)
-    exact = features_of(found.for_training(rows_of(X)), 4) @ sums
+    sums = planes_like(found.n_features, 1)
+    exact = features_of(found.for_training(rows_of(X)), found.n_features) @ sums
     by_engine = engine_scores(found.for_prediction(rows_of(X)), found.folded(sums))
-    assert np.abs(by_engine - exact).max() <= 1e-6 * exact.std()
+    assert np.abs(by_engine - exact).max() <= 1e-5 * exact.std()
 
 
 def test_a_kind_must_be_known():

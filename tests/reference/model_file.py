@@ -118,7 +118,8 @@ class ModelFile:
                 if planes["soft"]:
                     best = best + np.log(np.exp(of_group - best[:, None]).sum(axis=1))
                 groups[:, g] = best
-        return groups.reshape(len(X), planes["estimators"], -1).mean(axis=1)
+        groups = groups.reshape(len(X), planes["estimators"], -1, planes["units"])
+        return groups.sum(axis=3).mean(axis=1)
 
     # ---- kernels -----------------------------------------------------------------------------
 

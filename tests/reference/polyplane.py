@@ -1,6 +1,6 @@
 """Softmax over planes with explicit weights and shrinking, in float64, one row at a time.
 
-Score           of class c the sum over its units of lse(planes of the unit), planes scored by s W x;
+Score           of class c the sum over its units of lse(planes of the unit), planes scored by sWx:
                 unit g belongs to class g // n_units, and a plane to the unit `owner`
 Loss of a row   log(1 + exp(-lead)), lead = score of the own class - lse(scores of all others)
 Step            W <- shrunk W, then W_k += eta (1 - p) share_k x for planes of the row's class, with

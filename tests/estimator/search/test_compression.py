@@ -9,16 +9,18 @@ from scipy.special import logsumexp
 from polyplane.estimator.search.compression import needed_planes
 
 
-def probabilities(scores, owner, labels):
-    """Of the rows' classes, where a class scores the log-sum-exp of its planes."""
-    own = np.where(owner == labels[:, None], scores, -np.inf)
-    return np.exp(logsumexp(own, axis=1) - logsumexp(scores, axis=1))
+def probabilities(scores, owner, labels, n_units=1):
+    """Of the rows' classes, where a class scores the sum over its units of log-sum-exps."""
+    units = [logsumexp(scores[:, owner == unit], axis=1) for unit in range(owner.max() + 1)]
+    of_class = np.stack(units, axis=1).reshape(len(scores), -1, n_units).sum(axis=2)
+    own = of_class[np.arange(len(labels)), labels]
+    return np.exp(own - logsumexp(of_class, axis=1))
 
 
-def mean_change(scores, owner, labels, kept):
+def mean_change(scores, owner, labels, kept, n_units=1):
     """Of these probabilities, without all other planes."""
-    before = probabilities(scores, owner, labels)
-    return np.abs(probabilities(scores[:, kept], owner[kept], labels) - before).mean()
+    before = probabilities(scores, owner, labels, n_units)
+    return np.abs(probabilities(scores[:, kept], owner[kept], labels, n_units) - before).mean()
 
 
 def some_scores(seed, n_planes, n_classes, size, n=25):
@@ -55,6 +57,25 @@ def test_probabilities_change_by_no_more_than_asked(seed, n_planes, n_classes, s
         fewer = np.delete(kept, k)
         if owner[kept[k]] in owner[fewer]:
             assert mean_change(scores, owner, labels, fewer) > most_change - 1e-12
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10**6),
+    n_planes=st.integers(0, 40),
+    n_units=st.integers(2, 3),
+    most_change=st.sampled_from([0, 1e-3, 0.1]),
+)
+def test_units_keep_a_plane_each_and_change_as_little(seed, n_planes, n_units, most_change):
+    scores, owner, labels = some_scores(seed, n_planes, 2 * n_units, 3)
+    owner, labels = np.sort(owner), labels % 2
+    kept = needed_planes(scores, owner, labels, most_change, n_units)
+    assert set(owner[kept]) == set(range(2 * n_units))
+    assert mean_change(scores, owner, labels, kept, n_units) <= most_change + 1e-12
+    for k in range(kept.size):
+        fewer = np.delete(kept, k)
+        if owner[kept[k]] in owner[fewer]:
+            assert mean_change(scores, owner, labels, fewer, n_units) > most_change - 1e-12
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax
 
-from polyplane.estimator.search.halving import Judgement, best_candidate, calibrated
+from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
 
 
 def silent(n_rows, n_planes, error):
@@ -37,49 +37,41 @@ class Judge:
 # ---- candidates ------------------------------------------------------------------------------
 
 
+def losses_of(found):
+    return [None if one is None else one.loss for one in found]
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 9, 10, 27, 28])
 @pytest.mark.parametrize("rungs", [(4,), (4, 8), (1, 3, 9, 27)])
-def test_each_rung_has_a_third_of_the_one_before(n, rungs):
-    judge = Judge(lambda candidate, rung: (candidate - 5.2) ** 2)
-    best, judgement = best_candidate(judge, range(n), rungs, 1, silent)
-    expected = n
+def test_each_rung_has_the_better_half_of_the_one_before_and_the_first(n, rungs):
+    def loss(candidate, rung):
+        return (candidate - 5.2) ** 2
+
+    judge = Judge(loss)
+    found = final_judgements(judge, range(n), rungs, 1, silent)
+    others = sorted(range(1, n), key=lambda candidate: loss(candidate, 0))
     for rung in rungs:
-        by_loss = sorted(range(n), key=lambda candidate: (candidate - 5.2) ** 2)
-        assert judge.on(rung) == sorted(by_loss[:expected])
-        expected = -(-expected // 3)
-    assert best == by_loss[0]
-    assert judgement == Judgement((best - 5.2) ** 2, 100.0 * rungs[-1] + best)
+        assert judge.on(rung) == sorted([0, *others])
+        others = others if rung == rungs[-1] else others[: -(-len(others) // 2)]
+    for candidate in range(n):
+        went_on = candidate == 0 or candidate in others
+        expected = Judgement(loss(candidate, 0), 100.0 * rungs[-1] + candidate)
+        assert found[candidate] == (expected if went_on else None)
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
-def test_of_equals_the_first_wins(losses):
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=12))
+def test_of_equals_earlier_ones_go_on(losses):
     judge = Judge(lambda candidate, rung: losses[candidate])
-    best, _ = best_candidate(judge, range(len(losses)), (1, 2), 1, silent)
-    assert best == losses.index(min(losses))
-
-
-def test_the_last_rung_decides():
-    """A candidate that is third of nine at first wins if it is best in the end."""
-    losses = {1: list(range(9)), 2: [2.0, 1.0, 0.5]}
-    judge = Judge(lambda candidate, rung: losses[rung][candidate])
-    best, judgement = best_candidate(judge, range(9), (1, 2), 1, silent)
-    assert (best, judgement) == (2, Judgement(0.5, 202.0))
+    final_judgements(judge, range(len(losses)), (1, 2), 1, silent)
+    by_loss = sorted(range(1, len(losses)), key=lambda candidate: losses[candidate])
+    assert judge.on(2) == sorted([0, *by_loss[: -(-len(by_loss) // 2)]])
 
 
 def test_a_loss_that_is_no_number_is_the_worst():
-    judge = Judge(lambda candidate, rung: np.nan if candidate < 2 else candidate)
-    assert best_candidate(judge, range(6), (1, 2), 1, silent)[0] == 2
-
-
-def test_candidates_may_be_anything():
-    settings_tried = [{"step": 1.0}, {"step": 0.1}, {"step": 10.0}]
-    found, judgement = best_candidate(
-        lambda setting, rung, report: Judgement(setting["step"], 2.0),
-        settings_tried, (1,), 1, silent,
-    )  # fmt: skip
-    assert found is settings_tried[1]
-    assert judgement == (0.1, 2.0)
+    judge = Judge(lambda candidate, rung: np.nan if candidate in (1, 2) else candidate)
+    found = final_judgements(judge, range(5), (1, 2), 1, silent)
+    assert losses_of(found) == [0, None, None, 3, 4]
 
 
 @pytest.mark.parametrize("n_threads", [2, 5, 40])
@@ -88,19 +80,18 @@ def test_threads_change_nothing(n_threads):
         return (candidate * 7 % 10) // 2  # pairs of equals
 
     alone, together = Judge(loss), Judge(loss, pause=0.002)
-    expected = best_candidate(alone, range(10), (1, 2, 3), 1, silent)
-    assert best_candidate(together, range(10), (1, 2, 3), n_threads, silent) == expected
+    expected = final_judgements(alone, range(10), (1, 2, 3), 1, silent)
+    assert final_judgements(together, range(10), (1, 2, 3), n_threads, silent) == expected
     assert sorted(together.judged) == sorted(alone.judged)
-    assert expected[0] == 0
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_the_report_is_handed_on(n_threads):
     told = []
     judge = Judge(lambda candidate, rung: candidate)
-    best_candidate(judge, range(6), (1, 2), n_threads, lambda *report: told.append(report))
+    final_judgements(judge, range(7), (1, 2), n_threads, lambda *report: told.append(report))
     assert sorted(told) == sorted((1, candidate, 0.0) for _, candidate in judge.judged)
-    assert len(told) == 8
+    assert len(told) == 11
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -111,7 +102,7 @@ def test_an_error_of_one_candidate_is_raised(n_threads):
         return Judgement(0.0, 1.0)
 
     with pytest.raises(ArithmeticError, match="the fifth"):
-        best_candidate(judge, range(6), (1,), n_threads, silent)
+        final_judgements(judge, range(6), (1,), n_threads, silent)
 
 
 # ---- calibration -----------------------------------------------------------------------------
