@@ -5,7 +5,7 @@ Problem     two classes:   minimise  alpha/2 |w|^2 + mean_i max(0, 1 - y_i w x_i
 Algorithm   Figure 1 of the Pegasos paper, one row per step; the multi-class SVM of Crammer and
             Singer in the same steps, Eq. 1-4 and 11 of the AMM paper.
 Symbols     lambda = alpha; W = sums / (alpha t), a signed sum of rows (`engine/planes/planes.py`)
-Two classes by the loop of the multi-class SVM, exactly: see `Model.alpha_of_opposite_planes`.
+Two classes by the loop of the multi-class SVM, exactly: see `PlaneModel.alpha_of_opposite_planes`.
 Departures  (1) rows follow an order instead of independent draws with replacement;
             (2) the optional projection at the end of a step is left out.
 Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-010-0420-4;

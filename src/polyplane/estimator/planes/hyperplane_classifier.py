@@ -1,11 +1,10 @@
-"""Every hyperplane machine: its parameters, what a machine adds, fit and partial_fit, prediction.
+"""Every hyperplane machine: its parameters, fit and partial_fit, and how models come to be.
 
-Models in training and the walk over rows are in `training.py`, passes in `passes.py`; what is left
-of a training and scores rows is `model/plane_record.py`.
+Steps and passes are in `passes.py`, what is predicted and shown in `prediction.py`, models in
+training and the walk over rows in `training.py`. Each lists what a machine may override.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from polyplane.engine.planes.planes import (
     with_planes,
     zero_planes,
 )
-from polyplane.engine.rows.storage import Rows, count_rows, with_own_page
+from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.known_classes import known_classes
@@ -38,8 +37,8 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.planes.passes import PlanePasses
+from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.estimator.planes.training import (
-    HISTORY,
     NO_CHOICE,
     OwnState,
     PlaneModel,
@@ -50,21 +49,20 @@ from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
+from polyplane.estimator.thread_safety import writes
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
     check_weights_are_known,
     codes_of,
     no_training_data,
-    read_matrix,
     read_matrix_and_labels,
     read_training,
     weighty,
 )
 from polyplane.model.decomposition import Decomposition, Problem
 from polyplane.model.format.checks import need
-from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
+from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
@@ -78,15 +76,8 @@ SEED_OF_GIVEN = 0  # the same file gives the same model
 BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
 
 
-class FittedPlanes:
-    """What the first fit leaves of a hyperplane machine."""
-
-    _training: PlaneTraining
-    _found: dict[str, Any]  # what was 'auto'
-
-
 @with_parameters
-class HyperplaneClassifier(PlanePasses, FittedPlanes, OnlineClassifier):
+class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
     """Classifier whose classes are maxima of hyperplanes.
 
     As it stands it is the multi-class SVM, one plane per class in steps on the hinge loss; a
@@ -188,14 +179,6 @@ class HyperplaneClassifier(PlanePasses, FittedPlanes, OnlineClassifier):
         """The planes that a model has reached."""
         return model.finished(self._alpha_of_planes(model))
 
-    def _empty_score(self) -> float:
-        """Score of a class without planes; minus infinity: it must not win."""
-        return -np.inf
-
-    def _mapped_rows(self, rows: Rows) -> Rows:
-        """Rows as the planes see them."""
-        return rows
-
     def _weighed(self, data: TrainingData) -> TrainingData:
         """The rows of a fit with the weights that steps use."""
         return data
@@ -203,22 +186,6 @@ class HyperplaneClassifier(PlanePasses, FittedPlanes, OnlineClassifier):
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         """The data as steps see them, where that is not how finished planes do."""
         return data
-
-    def _prediction_rows(self, training: PlaneTraining, rows: Rows) -> Rows:
-        """Rows as finished planes see them."""
-        return rows
-
-    def _features(self, training: PlaneTraining) -> Features:
-        """The same for models by themselves: how their rows become what finished planes see."""
-        return Features(training.constant)
-
-    def _by_column(self, training: PlaneTraining, planes: Array) -> Array:
-        """Planes with a place for each column, or for each feature that columns become."""
-        return planes
-
-    def _calibration_of(self, training: PlaneTraining) -> float:
-        """Factor of class scores that makes them log-odds."""
-        return 1.0
 
     def _own_of_model(self, training: PlaneTraining) -> OwnState:
         """What the machine itself keeps of each model, before its first row."""
@@ -241,10 +208,6 @@ class HyperplaneClassifier(PlanePasses, FittedPlanes, OnlineClassifier):
     def _keeps_average(self, training: PlaneTraining) -> bool:
         """Whether the mean of the planes over all steps is kept."""
         return bool(self.average)
-
-    def _is_soft(self) -> bool:
-        """Whether a class scores the log-sum-exp of its planes instead of their maximum."""
-        return False
 
     def _count_features(self, n_columns: int) -> int:
         """Features of the planes, without the constant, for so many columns of X."""
@@ -384,10 +347,6 @@ class HyperplaneClassifier(PlanePasses, FittedPlanes, OnlineClassifier):
 
     def _shows(self) -> bool:
         return bool(self.verbose)
-
-    def _setting(self, name: str) -> Any:
-        value = getattr(self, name)
-        return self._found[name] if isinstance(value, str) and value == "auto" else value
 
     def _read_training(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
@@ -533,123 +492,6 @@ class HyperplaneClassifier(PlanePasses, FittedPlanes, OnlineClassifier):
         with progress(title, total, self._shows(), is_search=True) as report:
             for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
         return values[int(np.argmin(errors))]
-
-    # ---- prediction ----------------------------------------------------------------------
-
-    def _record(self) -> PlaneRecord:
-        check_is_fitted(self)
-        finished: PlaneRecord | None = finished_of(self)
-        if finished is None:
-            return self._record_of(self._training)
-        return replace(
-            finished,
-            decomposition=self._training.decomposition(self.combine),
-            calibration=self._calibration_of(self._training),
-        )
-
-    def _record_of(self, training: PlaneTraining) -> PlaneRecord:
-        return training.record(
-            self._finish,
-            self.combine,
-            self._empty_score(),
-            self._is_soft(),
-            self._calibration_of(training),
-        )
-
-    def _read(self, X: Any) -> tuple[Rows, Array, int]:
-        check_is_fitted(self)
-        rows = self._mapped_rows(read_matrix(self, X, False, self._training.constant))
-        rows = self._prediction_rows(self._training, rows)
-        return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
-
-    def _winners(self, X: Any) -> Array:
-        return self._record().classes_of(*self._read(X))
-
-    def _class_scores(self, X: Any) -> Array:
-        return self._record().class_scores(*self._read(X))
-
-    @reads
-    def assign(self, X: Any) -> Array:
-        """Index in `planes_` of the plane that decides each row.
-
-        It is the best plane of those that speak for the predicted class; -1 if there is none.
-        """
-        return self._record().deciding_planes(*self._read(X))
-
-    @reads
-    def plane_scores(self, X: Any) -> Array:
-        """Score of each plane on each row."""
-        return self._record().plane_scores(*self._read(X))
-
-    # ---- fitted attributes ---------------------------------------------------------------
-
-    @property
-    @reads
-    def planes_(self) -> Array:
-        """Planes by features: by model, those of one class together, oldest first."""
-        return self._by_column(self._training, self._record().planes())
-
-    @property
-    @reads
-    def intercepts_(self) -> Array:
-        """Constant term of each plane."""
-        return self._record().intercepts()
-
-    @property
-    @reads
-    def plane_classes_(self) -> Array:
-        """Label of each plane's class."""
-        labels: Array = self._training.classes[self._record().plane_class]
-        return labels
-
-    @property
-    @reads
-    def plane_signs_(self) -> Array:
-        """1, or -1 where a plane speaks against its class, as the rest of one-vs-rest does."""
-        return self._record().plane_sign
-
-    @property
-    @reads
-    def planes_per_class_(self) -> Array:
-        """How many planes speak for each of `classes_`."""
-        record = self._record()
-        speaks_for = record.plane_class[record.plane_sign > 0]
-        return np.bincount(speaks_for, minlength=self._training.classes.size)
-
-    @property
-    @reads
-    def n_planes_(self) -> int:
-        """How many planes the model has."""
-        return self._record().n_planes
-
-    @property
-    @reads_alone
-    def n_steps_(self) -> int:
-        """Rows visited since training began, by all models together."""
-        check_is_fitted(self)
-        return self._training.n_steps
-
-    @property
-    @reads_alone
-    def alpha_(self) -> float:
-        """The alpha in use: the one given, or the one found by alpha='auto'."""
-        check_is_fitted(self)
-        return self._training.models[0].alpha
-
-    @property
-    @reads_alone
-    def history_(self) -> Array:
-        """Model, step, planes now, created, pruned, error since the point before."""
-        check_is_fitted(self)
-        models = enumerate(self._training.models)
-        notes = [(k, *note) for k, model in models for note in model.history]
-        return np.array(notes, HISTORY)
-
-    def _error(self, training: PlaneTraining, data: TrainingData, order: Array) -> float:
-        """Share of wrong rows."""
-        rows = self._prediction_rows(training, data.rows)
-        found = self._record_of(training).classes_of(rows, order, effective_n_jobs(self.n_jobs))
-        return float(np.mean(found != training.ranks[data.labels[order]]))
 
 
 # ---- what other files ask of a machine ---------------------------------------------------

@@ -36,6 +36,7 @@ NO_COINS = np.empty(0, np.float32)
 class PlanePasses:
     """A machine as its rows meet it: steps, what happens between them, and passes."""
 
+    _found: dict[str, Any]  # what was 'auto'
     n_iter_: int
     n_jobs: Any
     shuffle: bool
@@ -44,7 +45,8 @@ class PlanePasses:
 
     def _setting(self, name: str) -> Any:
         """The value of a parameter, or what was found where it is 'auto'."""
-        raise NotImplementedError
+        value = getattr(self, name)
+        return self._found[name] if isinstance(value, str) and value == "auto" else value
 
     def _error(self, training: PlaneTraining, data: TrainingData, order: Array) -> float:
         """Share of wrong rows."""
