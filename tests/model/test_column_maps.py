@@ -296,7 +296,7 @@ def test_wide_sparse_data_are_left_alone_but_for_their_constant(kind, constant):
 
 @pytest.mark.parametrize(
     ("share", "n_columns", "is_tabular"),
-    [(0.1, 63, True), (0.1, 64, False), (0.7, 201, False), (0.8, 201, True)],
+    [(0.1, 63, True), (0.1, 80, False), (0.7, 201, False), (0.8, 201, True)],
 )
 def test_few_or_dense_columns_are_tabular(share, n_columns, is_tabular):
     X = wide_and_sparse(share, n_columns)
