@@ -246,10 +246,12 @@ def test_the_short_cut_never_changes_a_winner(model, empty_score):
     np.testing.assert_array_equal(winners, scores.argmax(axis=1))
 
 
-@pytest.mark.compiled  # it is about how the compiled logarithm is rounded
 @pytest.mark.parametrize("n_leaders", [1, 2])
 @pytest.mark.parametrize("is_first", [True, False])
-@pytest.mark.parametrize("base", [0.0, -3.0, 1e3, 2.0**24, -1e30])
+@pytest.mark.parametrize(
+    "base",
+    [0.0, *(pytest.param(x, marks=pytest.mark.compiled) for x in (-3.0, 1e3, 2.0**24, -1e30))],
+)
 def test_leads_of_just_what_a_group_can_gain(base, is_first, n_leaders):
     """Many equal planes against one that is ahead by the logarithm of their number, or nearly.
 
