@@ -47,9 +47,10 @@ MACHINES = [  # one of each: what happens before and after the loops depends on 
     *(made() for name, made in REGISTRY.items() if name != "PolyplaneClassifier"),
     PolyplaneClassifier(columns="plain", **SET),
 ]
+IN_BATCHES = AMMClassifier(mode="batch")  # the only one that cannot learn chunk by chunk
 OTHER_LOOPS = [  # variants that take other paths inside the loops
     *MACHINES,
-    AMMClassifier(mode="batch"),
+    IN_BATCHES,
     AMMClassifier(grow_rivals=True),
     CPMClassifier(sides="positive", n_planes=3, multi_class="ovr"),
     GAMMClassifier(clone_probability=0.5, prune_interval=20, prune_budget=3.0),
@@ -104,9 +105,20 @@ def streams(variant):
     return hasattr(variant, "partial_fit")
 
 
+FEW = 2 if jit_is_disabled() else 3  # passes: a first one, and one that goes on from it
+
+
 def few_passes(variant):
     """Unfitted, seeded and with few passes."""
-    return clone(variant).set_params(random_state=0, max_iter=3)
+    return clone(variant).set_params(random_state=0, max_iter=FEW)
+
+
+def sees_every_storage(variant):
+    """Whether its loops are compiled for storages whose loops differ in nothing but a type.
+
+    One machine of each family is; without the JIT, where types cost nothing, all are.
+    """
+    return jit_is_disabled() or type(variant) in (PegasosClassifier, LaSVMClassifier)
 
 
 @pytest.fixture(params=named(MACHINES))
@@ -164,29 +176,41 @@ def y(X):
 
 
 @pytest.fixture
-def storages(X):
+def storages(request, X):
     """The same rows in every storage that users hand in.
 
-    Loops are compiled anew for read-only rows: without the JIT all loops see some, compiled those
-    of one machine of each family, and all in a check of scikit-learn.
+    Loops are compiled anew for read-only rows and for long columns: without the JIT all loops see
+    both, compiled those of one machine of each family, and all in checks of scikit-learn.
     """
+    variant = next(
+        request.getfixturevalue(name)
+        for name in ("estimator", "machine")
+        if name in request.fixturenames
+    )
     csr = sp.csr_array(X)
     wide = np.zeros((96, 10), np.float32)
     wide[::2, ::2] = X
-    return {
+    always = {
         "float32": X,
         "float64": X.astype(np.float64),
         "uint8": X.astype(np.uint8),
+        "CSR": csr,
+        "CSR matrix of float64": sp.csr_matrix(X.astype(np.float64)),
+    }
+    compiled_anew = {"read-only": read_only(X), "CSR with int64 columns": with_long_columns(csr)}
+    made_plain = {  # before any loop sees them
         "int64": X.astype(np.int64),
         "F-ordered": np.asfortranarray(X),
         "strided": wide[::2, ::2],
         "list": X.tolist(),
-        "CSR": csr,
-        "CSR matrix of float64": sp.csr_matrix(X.astype(np.float64)),
-        "CSR with int64 columns": with_long_columns(csr),
         "CSR in disorder": in_disorder(csr),
         "CSC": sp.csc_array(X),
-    } | ({"read-only": read_only(X)} if jit_is_disabled() else {})
+    }
+    return (
+        always
+        | (compiled_anew if sees_every_storage(variant) else {})
+        | ({} if jit_is_disabled() else made_plain)
+    )
 
 
 def read_only(array):

@@ -83,7 +83,10 @@ def skip_knots(estimator):
         pytest.skip("which cannot widen: tests/model/test_column_maps.py")
 
 
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, np.ndarray.tolist])
+@pytest.mark.parametrize(
+    "convert",
+    [np.asarray, sp.csr_array, pytest.param(np.ndarray.tolist, marks=pytest.mark.compiled)],
+)
 def test_wider_rows_are_welcome(streaming, X, y, convert):
     skip_knots(streaming)
     wide, padded = widened(X)

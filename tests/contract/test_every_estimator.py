@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from polyplane import HullerClassifier, LaSVMClassifier
 from polyplane.engine.planes.planes import CREATED, MISTAKES, PRUNED
-from tests.contract.conftest import OTHER_LOOPS, named
+from tests.contract.conftest import IN_BATCHES, MACHINES, named
 from tests.contract.sameness import (
     OUTPUTS,
     assert_same_model,
@@ -51,7 +51,7 @@ def excused_checks(estimator):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("estimator", named(OTHER_LOOPS), indirect=True)  # all would take minutes
+@pytest.mark.parametrize("estimator", named([*MACHINES, IN_BATCHES]), indirect=True)
 def test_passes_the_checks_of_scikit_learn_but_the_excused(estimator):
     estimator.set_params(random_state=None, max_iter=10)
     if getattr(estimator, "max_steps", None):

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.loops
 
 BATCHES = 10
 READERS = {  # files, and files without the JIT; `make nightly` reads new ones for a minute each
-    "libsvm": (random_libsvm, 10_000, 600),
-    "csv": (random_csv, 3_000, 600),
+    "libsvm": (random_libsvm, 5_000, 300),
+    "csv": (random_csv, 1_500, 300),
 }
 
 

@@ -35,6 +35,19 @@ def run_with_cache(folder, code):
     )
 
 
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    """A process that compiled, and the folder where it kept what it made."""
+    folder = tmp_path_factory.mktemp("compiled")
+    return run_with_cache(folder, SHUFFLE), folder
+
+
+@pytest.fixture
+def kept(first_run, tmp_path):
+    """A copy of that folder that a test may damage."""
+    return shutil.copytree(first_run[1], tmp_path / "kept")
+
+
 @pytest.fixture
 def sources(tmp_path, monkeypatch):
     """A copy of the sources that a test may edit."""
@@ -53,10 +66,10 @@ def cache_root(tmp_path, monkeypatch):
 
 
 @pytest.mark.compiled
-def test_a_second_process_does_not_compile_again(tmp_path):
-    first, second = run_with_cache(tmp_path, SHUFFLE), run_with_cache(tmp_path, SHUFFLE)
+def test_a_second_process_does_not_compile_again(first_run, kept):
+    first, _ = first_run
     assert first.stderr.count(COMPILES) == 1
-    assert COMPILES not in second.stderr
+    assert COMPILES not in run_with_cache(kept, SHUFFLE).stderr
 
 
 def test_two_processes_that_compile_at_once_do_not_exchange_their_code(tmp_path, monkeypatch):
@@ -88,9 +101,8 @@ def _files(folder):
 
 
 @pytest.mark.compiled
-def test_compiled_code_lies_in_the_folder_of_its_sources(tmp_path):
-    run_with_cache(tmp_path, SHUFFLE)
-    assert list((tmp_path / f"compiled-{source_hash()}").rglob("*.nbc"))
+def test_compiled_code_lies_in_the_folder_of_its_sources(kept):
+    assert list((kept / f"compiled-{source_hash()}").rglob("*.nbc"))
 
 
 def test_importing_compiles_nothing_and_says_nothing(tmp_path):
@@ -99,18 +111,18 @@ def test_importing_compiles_nothing_and_says_nothing(tmp_path):
     assert not list(tmp_path.rglob("*.nbc"))
 
 
-def test_other_packages_keep_their_cache_folder(tmp_path):
+def test_other_packages_keep_their_cache_folder(kept):
     code = SHUFFLE + "import numba; print(numba.config.CACHE_DIR)"
-    assert run_with_cache(tmp_path, code).stdout.strip() == str(tmp_path)
+    assert run_with_cache(kept, code).stdout.strip() == str(kept)
 
 
 def test_an_edit_changes_the_hash_where_code_is_compiled_and_only_there(sources):
     hashes, compiled = {source_hash()}, []
     for path in sorted(sources.rglob("*.py")):
         path.write_bytes(path.read_bytes() + b"\n")
-        if source_hash() not in hashes:
+        if (found := source_hash()) not in hashes:
             compiled.append(path.relative_to(sources).as_posix())
-            hashes.add(source_hash())
+            hashes.add(found)
     assert {"engine/rows/storage.py", "engine/jit.py", "kernel/lasvm.py"} <= set(compiled)
     assert "estimator/progress.py" not in compiled
     assert not [name for name in compiled if name.startswith(("cli/", "report/"))]
@@ -265,26 +277,25 @@ def damaged(content, how):
     return {"cut": content[:middle], "empty": b"", "foreign": b"cos\nsystem\n(S'true'\ntR."}[how]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
 @pytest.mark.parametrize("how", ["flipped", "cut", "empty", "foreign"])
-def test_a_damaged_cache_is_compiled_around_with_one_remark(how, suffix, tmp_path):
-    run_with_cache(tmp_path, SHUFFLE)
-    for path in tmp_path.rglob("*" + suffix):
-        path.write_bytes(damaged(path.read_bytes(), how))
-    done = run_with_cache(tmp_path, SHUFFLE + "print('shuffled')")
-    assert done.stdout.strip() == "shuffled"
-    assert done.stderr.count("cache of compiled code") == 1
+def test_damage_is_seen_before_anything_is_unpickled(how, suffix, tmp_path):
+    _files(tmp_path).save("of floats", "code for floats")
+    [path] = tmp_path.glob("*" + suffix)
+    path.write_bytes(damaged(path.read_bytes(), how))
+    with pytest.raises(ValueError, match="damaged"):
+        _files(tmp_path).load("of floats")
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-def test_damaged_code_is_replaced(suffix, tmp_path):
-    run_with_cache(tmp_path, SHUFFLE)
-    for path in tmp_path.rglob("*" + suffix):
-        path.write_bytes(b"")
-    run_with_cache(tmp_path, SHUFFLE)
-    assert run_with_cache(tmp_path, SHUFFLE).stderr == ""
+def test_a_damaged_cache_is_compiled_around_with_one_remark_and_replaced(suffix, kept):
+    for path in kept.rglob("*" + suffix):
+        path.write_bytes(damaged(path.read_bytes(), "foreign"))
+    done = run_with_cache(kept, SHUFFLE + "print('shuffled')")
+    assert done.stdout.strip() == "shuffled"
+    assert done.stderr.count("cache of compiled code") == 1
+    assert run_with_cache(kept, SHUFFLE).stderr == ""
 
 
 @pytest.mark.compiled

@@ -18,6 +18,7 @@ from polyplane.engine.inspection import (
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from tests.engine.rows.test_storage import STORAGES, matrices
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -26,7 +27,7 @@ FLOATS = [np.float32, np.float64]
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_largest_magnitude_is_that_of_numpy(dtype, data):
     width = np.dtype(dtype).itemsize * 8
     values = np.array(data.draw(st.lists(st.floats(width=width), min_size=1)), dtype)
@@ -82,7 +83,7 @@ def facts_of(rows):
 
 
 @given(st.lists(st.lists(st.integers(-3, 12), max_size=4), min_size=1, max_size=6))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_column_facts_are_their_definitions(rows):
     every = [column for row in rows for column in row] or [0]
     increases = all(a < b for row in rows for a, b in itertools.pairwise(row))
@@ -131,7 +132,7 @@ def assert_statistics(found, expected, tolerance):
 
 
 @given(matrix=matrices(), order=st.lists(st.integers(0, 4), min_size=1, max_size=7))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_statistics_are_their_definitions_whatever_the_storage(matrix, order):
     matrix[1] = matrix[1] > 4
     order = np.array(order, np.int32)

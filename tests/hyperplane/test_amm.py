@@ -29,6 +29,7 @@ from tests.exact import (
     storages,
     sums_of,
 )
+from tests.examples import examples
 from tests.reference import amm
 
 pytestmark = pytest.mark.loops
@@ -47,7 +48,7 @@ def assert_same(model, reference, X, exact, alpha):
         assert model.predict(X).tolist() == amm.predictions(reference, exact)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 @given(problems(), st.sampled_from(ALPHAS), st.integers(1, 3), st.integers(3, 40), st.booleans())
 def test_equals_the_paper_transcribed(problem, alpha, n_epochs, interval, grow_rivals):
     """Alg. 2 in exact rational arithmetic: planes, owners, births, prunings, predictions."""
@@ -63,7 +64,7 @@ def test_equals_the_paper_transcribed(problem, alpha, n_epochs, interval, grow_r
     assert only_model(model).planes.counts[MISTAKES] == reference.mistakes
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 @given(problems(), st.sampled_from(ALPHAS), st.integers(1, 5), st.integers(3, 40), st.booleans())
 def test_batch_equals_the_paper_transcribed(problem, alpha, n_passes, interval, grow_rivals):
     """Alg. 1 likewise, with the number of passes that it takes until z stays."""
@@ -112,7 +113,7 @@ def test_batch_with_one_pass_is_the_online_scan():
     np.testing.assert_array_equal(online.planes_, batch.planes_)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(st.integers(1, 199), max_size=8), st.booleans(), st.integers(5, 60))
 def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, interval):
     """Whether classes are announced or met on the way."""
@@ -129,7 +130,7 @@ def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, inte
         np.testing.assert_array_equal(parts.history_, whole.history_)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(problems(), st.integers(3, 30))
 def test_norms_and_counts_kept_by_increments_equal_their_definition(problem, interval):
     X, y = problem

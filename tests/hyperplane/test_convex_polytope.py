@@ -13,6 +13,7 @@ from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import dense_rows, length_of_row
 from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
 from tests.exact import ALPHAS, only_model, random_problem, storages
+from tests.examples import examples
 from tests.reference import convex_polytope
 
 pytestmark = pytest.mark.loops
@@ -90,7 +91,7 @@ def test_one_plane_around_the_other_class_or_both_is_pegasos_too():
         np.testing.assert_array_equal(model.decision_function(X), times * expected)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(
     st.lists(st.integers(1, 99), max_size=6), st.sampled_from(SIDES), st.sampled_from([0.0, 0.9])
 )
@@ -166,6 +167,7 @@ def test_a_pair_without_rows_makes_no_steps():
 # ---- tuning ----------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled  # many fits, whose loops other tests look into
 @pytest.mark.parametrize("max_steps", [None, 120])
 def test_automatic_settings_are_from_the_grids_and_train_as_if_given(max_steps):
     X, y = random_problem(11, n=50)

@@ -20,6 +20,7 @@ from tests.exact import (
     storages,
     sums_of,
 )
+from tests.examples import examples
 from tests.reference import amm, growing_amm
 
 pytestmark = pytest.mark.loops
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.loops
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(problems(), st.sampled_from(ALPHAS), st.integers(3, 40), st.sampled_from([None, 2, 5]))
 def test_equals_the_paper_transcribed(problem, alpha, interval, max_planes):
     """Planes, owners, births, prunings and predictions, by the coins that the model tosses."""
@@ -74,7 +75,7 @@ def test_without_cloning_it_is_amm(grow_rivals):
     np.testing.assert_array_equal(growing.history_, adaptive.history_)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.lists(st.integers(1, 199), max_size=8), st.booleans(), st.integers(5, 60))
 def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, interval):
     """Coins belong to steps, so where a stream is cut moves none of them."""
@@ -88,7 +89,7 @@ def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, inte
     np.testing.assert_array_equal(parts.history_, whole.history_)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(problems(), st.integers(3, 30))
 def test_norms_and_counts_kept_by_increments_equal_their_definition(problem, interval):
     X, y = problem

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
 from tests.exact import only_model, random_problem, squared_norms_recomputed, storages, sums_of
+from tests.examples import examples
 from tests.reference.multi_hyperplane import multi_hyperplane
 
 pytestmark = pytest.mark.loops
@@ -77,7 +78,7 @@ def adaptive_start(machine, X, y):
     return fresh._training
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.lists(st.integers(1, 59), max_size=6))
 def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts):
     X, y = random_problem(4)

@@ -17,6 +17,7 @@ from tests.exact import (
     storages,
     sums_of,
 )
+from tests.examples import examples
 from tests.reference.passive_aggressive import multi_class, passive_aggressive
 
 pytestmark = pytest.mark.loops
@@ -42,7 +43,7 @@ def short_problems(draw):
     return X[: y.size], y[draw(st.permutations(range(y.size)))]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(problems(most_classes=2), VARIANTS, st.sampled_from([2.0, 0.25, 2.0**-6]), st.integers(1, 2))
 def test_equals_the_paper_transcribed(problem, variant, C, n_epochs):
     """Step sizes are quotients, which are rounded; a loss of nearly 0 makes a step of nearly 0."""
@@ -59,7 +60,7 @@ def test_equals_the_paper_transcribed(problem, variant, C, n_epochs):
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-4)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(short_problems(), VARIANTS, st.data())
 def test_more_classes_equal_the_paper_transcribed_to_the_bit(problem, variant, data):
     """With ties between rivals, which are real: nothing is rounded here."""
@@ -108,7 +109,7 @@ def test_with_steps_cut_short_it_adds_what_pegasos_adds_when_every_row_violates(
     np.testing.assert_array_equal(sums_of(model)[0], sums_of(linear)[0] * step)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(st.integers(1, 59), max_size=6), st.booleans(), VARIANTS)
 def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, variant):
     X, y = random_problem(4)

@@ -17,6 +17,7 @@ from tests.exact import (
     storages,
     sums_of,
 )
+from tests.examples import examples
 from tests.reference.multi_hyperplane import multi_class_svm
 from tests.reference.pegasos import pegasos
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.loops
 PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(problems(most_classes=2), st.sampled_from(ALPHAS), st.integers(1, 3))
 def test_equals_the_paper_transcribed(problem, alpha, n_epochs):
     X, y = problem
@@ -42,7 +43,7 @@ def test_equals_the_paper_transcribed(problem, alpha, n_epochs):
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-6)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(problems(most_classes=4), st.sampled_from(ALPHAS), st.integers(1, 2))
 def test_more_classes_equal_the_multi_class_svm_transcribed(problem, alpha, n_epochs):
     X, y = problem
@@ -77,7 +78,7 @@ def test_is_the_multi_hyperplane_machine_with_one_plane():
     np.testing.assert_array_equal(pegasos_model.intercepts_, machine.intercepts_)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(st.integers(1, 59), max_size=6), st.booleans())
 def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average):
     X, y = random_problem(4)

@@ -16,6 +16,7 @@ from tests.exact import (
     squared_norms_recomputed,
     storages,
 )
+from tests.examples import examples
 from tests.reference import sparse_amm
 
 pytestmark = pytest.mark.loops
@@ -73,7 +74,7 @@ def test_without_penalties_it_is_amm_that_never_prunes(grow_rivals, average):
     np.testing.assert_array_equal(sparse.history_, adaptive.history_)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.lists(st.integers(1, 199), max_size=8), st.booleans(), st.integers(5, 60))
 def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, interval):
     X, y = random_problem(4, n=200, low=-2)

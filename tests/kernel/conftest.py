@@ -15,13 +15,7 @@ from tests.exact import only_model
 
 FEW = 30 if jit_is_disabled() else 60  # rows
 MANY = 40 if jit_is_disabled() else 300  # rows, where a stream is cut
-FEW_EXAMPLES = 3 if jit_is_disabled() else 15
-
-
-def with_seeds(n):
-    """So many seeds; without the JIT, which looks for what no seed matters to, the first."""
-    seeds = [0, *(pytest.param(seed, marks=pytest.mark.compiled) for seed in range(1, n))]
-    return pytest.mark.parametrize("seed", seeds)
+FEW_EXAMPLES = 3 if jit_is_disabled() else 8
 
 
 def halves(seed, n=FEW, width=4, noise=0.15):

@@ -9,6 +9,7 @@ from polyplane.engine.order import shuffle
 from polyplane.engine.support.support_set import MISTAKES, REMOVED
 from polyplane.kernel.huller import CROSS, SCALE, SELF
 from tests.exact import only_model
+from tests.examples import with_seeds
 from tests.kernel.conftest import (
     MANY,
     apart,
@@ -22,7 +23,6 @@ from tests.kernel.conftest import (
     listed_rows,
     some_weights,
     vectors_of,
-    with_seeds,
 )
 from tests.reference.huller import Huller
 from tests.reference.kernels import squared_length, with_slack

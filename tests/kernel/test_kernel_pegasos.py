@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from polyplane import KernelPegasosClassifier, PegasosClassifier
 from polyplane.engine.support.support_set import MISTAKES
 from tests.exact import ALPHAS, only_model, problems
+from tests.examples import with_seeds
 from tests.kernel.conftest import (
     FEW_EXAMPLES,
     assert_same_bits,
@@ -18,7 +19,6 @@ from tests.kernel.conftest import (
     pixels,
     some_weights,
     vectors_of,
-    with_seeds,
 )
 from tests.reference.kernel_pegasos import kernel_pegasos
 

@@ -6,6 +6,7 @@ import pytest
 from polyplane import KernelPerceptronClassifier
 from polyplane.engine.support.support_set import INSERTED, MISTAKES, REMOVED
 from tests.exact import only_model
+from tests.examples import with_seeds
 from tests.kernel.conftest import (
     apart,
     coefs_of,
@@ -14,7 +15,6 @@ from tests.kernel.conftest import (
     in_chunks,
     listed_rows,
     some_weights,
-    with_seeds,
 )
 from tests.reference.kernel_perceptron import kernel_perceptron
 

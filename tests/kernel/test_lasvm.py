@@ -7,6 +7,7 @@ from sklearn.svm import SVC
 from polyplane import LaSVMClassifier
 from polyplane.engine.support.support_set import REMOVED
 from tests.exact import only_model
+from tests.examples import with_seeds
 from tests.kernel.conftest import (
     MANY,
     assert_lines_are_true,
@@ -18,7 +19,6 @@ from tests.kernel.conftest import (
     listed_rows,
     some_weights,
     vectors_of,
-    with_seeds,
 )
 from tests.reference.kernels import svm_dual
 from tests.reference.lasvm import LaSVM

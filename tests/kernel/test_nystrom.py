@@ -16,6 +16,7 @@ from polyplane import (
 )
 from polyplane.kernel.nystrom import inverse_of
 from tests.exact import only_model
+from tests.examples import with_seeds
 from tests.kernel.conftest import (
     FEW,
     FEW_EXAMPLES,
@@ -24,7 +25,6 @@ from tests.kernel.conftest import (
     halves,
     in_chunks,
     pixels,
-    with_seeds,
 )
 from tests.reference.nystrom import nystrom
 

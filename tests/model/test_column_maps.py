@@ -12,6 +12,7 @@ from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, pack
 from polyplane.model import column_maps as module
 from polyplane.model.column_maps import KINDS, column_map
 from tests.engine.rows.test_storage import STORAGES, score
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -169,7 +170,7 @@ def test_categories_alone_have_length_one():
 
 @with_every_kind
 @given(seed=st.integers(0, 99))
-@settings(deadline=None, max_examples=5)
+@settings(deadline=None, max_examples=examples(5))
 def test_storage_does_not_change_the_map(kind, seed):
     X, order = mixed_columns(seed), in_place(N_ROWS)[::-2].copy()
     maps = [
@@ -233,7 +234,7 @@ def planes_like(n_features, seed):
 
 @with_every_kind
 @given(seed=st.integers(0, 2**32), constant=st.sampled_from([0, 1]))
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=examples(6))
 def test_folded_planes_score_rows_as_they_come(kind, seed, constant):
     X = mixed_columns(seed)
     found = column_map(rows_of(X), in_place(len(X)), X.shape[1], kind)

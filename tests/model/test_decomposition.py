@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.model.decomposition import REST, Decomposition, Problem
+from tests.examples import examples
 
 KINDS = ["joint", "ovr", "ovo"]
 HOW = [("ovr", "margin"), ("ovo", "margin"), ("ovo", "vote"), ("ovo", "soft")]
@@ -191,7 +192,7 @@ def test_planes_of_a_pair_speak_for_their_class():
 
 @pytest.mark.parametrize(("kind", "combine"), HOW)
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_class_scores_equal_their_definition(kind, combine, data):
     """Exact where numbers are; logarithms, and of votes the part that breaks ties, are rounded."""
     made, scores = data.draw(scored(kind, combine, exact))
@@ -206,7 +207,7 @@ def test_class_scores_equal_their_definition(kind, combine, data):
 
 @pytest.mark.parametrize(("kind", "combine"), HOW)
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_the_order_in_which_classes_were_met_only_permutes_scores(kind, combine, data):
     made, scores = data.draw(scored(kind, combine, exact))
     in_order = made._replace(ranks=np.arange(made.n_classes, dtype=np.int32))
@@ -216,7 +217,7 @@ def test_the_order_in_which_classes_were_met_only_permutes_scores(kind, combine,
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_a_class_with_more_votes_wins_whatever_the_margins(data):
     """A pair that ties gives half a vote to each."""
     made, scores = data.draw(scored("ovo", "vote", st.one_of(exact, uneven)))

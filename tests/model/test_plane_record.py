@@ -15,6 +15,7 @@ from polyplane.engine.planes.planes import NO_PLANE
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.plane_record import FinishedPlanes, record_of
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -143,7 +144,7 @@ def expected_scores(decomposition, models, x, score_of=np.max):
 
 @pytest.mark.parametrize(("kind", "combine", "n_estimators"), CLASSIFIERS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_class_scores_are_made_of_the_best_planes_of_each_model(kind, combine, n_estimators, data):
     decomposition, models, X = data.draw(classifiers(kind, combine, n_estimators))
     record = record_of(models, decomposition, NO_SCORE)
@@ -157,7 +158,7 @@ def test_class_scores_are_made_of_the_best_planes_of_each_model(kind, combine, n
 @pytest.mark.parametrize("is_soft", [False, True])
 @pytest.mark.parametrize(("kind", "combine", "n_estimators"), CLASSIFIERS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_the_deciding_plane_is_the_first_best_that_speaks_for_the_winner(
     kind, combine, n_estimators, is_soft, data
 ):
@@ -178,7 +179,7 @@ def test_the_deciding_plane_is_the_first_best_that_speaks_for_the_winner(
 
 @pytest.mark.parametrize(("kind", "combine", "n_estimators"), CLASSIFIERS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 def test_planes_stand_by_estimator_problem_class_and_age(kind, combine, n_estimators, data):
     decomposition, models, _ = data.draw(classifiers(kind, combine, n_estimators))
     record = record_of(models, decomposition, NO_SCORE)
@@ -268,7 +269,7 @@ def test_a_class_without_planes_has_finite_scores(kind, is_soft):
 
 @pytest.mark.parametrize(("kind", "combine", "n_estimators"), SOFT_CLASSIFIERS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_soft_class_scores_are_made_of_all_planes_of_each_model(kind, combine, n_estimators, data):
     """To rounding of float32; votes may change with it, where a lead is nearly zero."""
     decomposition, models, X = data.draw(classifiers(kind, combine, n_estimators))

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.compiled
 def shown():
     """What it says, without a terminal and of fewer rows."""
     done = subprocess.run(
-        [sys.executable, "-c", "from polyplane.cli.verbs import demo; demo.main(500, 500)"],
+        [sys.executable, "-c", "from polyplane.cli.verbs import demo; demo.main(80, 80)"],
         capture_output=True,
         text=True,
         check=True,

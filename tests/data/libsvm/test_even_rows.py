@@ -13,6 +13,7 @@ from polyplane.data.libsvm.block_reader import RowReader, room_for
 from polyplane.data.libsvm.state import UNEVEN_END
 from polyplane.data.text.blocks import TextBlock, TextBlocks
 from tests.data.libsvm.test_reader import BAD_ROWS, assert_same, number_texts, read, single
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -100,7 +101,7 @@ def test_a_bad_row_is_refused_wherever_it_stands(row):
 @given(texts=st.lists(number_texts, min_size=1, max_size=20))
 @example(texts=["0.5", "1e-46", "16777217", "16777217e0", "167772.17e2", "1.6777217E7", "-0"])
 @example(texts=["0.00000000000000000000001", "1.2345678901234567890123", "999999.99999999999999"])
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_values_among_others_are_what_python_reads_rounded_to_float32(texts):
     texts = [text for text in texts if np.isfinite(single(text))]
     row = "0 " + " ".join(f"{i}:{text}" for i, text in enumerate(texts, 1))
@@ -122,7 +123,7 @@ ROW = b"-1 qid:7 3:1 11:0.25 14:-7 123:4.5e-3 1234:12 2000:1 2001:1 2002:1 2003:
         max_size=3,
     )
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_a_damaged_row_is_read_or_refused_as_if_it_were_alone(edits):
     row = ROW
     for place, n_removed, inserted in edits:

@@ -17,6 +17,7 @@ from polyplane.data.chunks import BadRows, DataError
 from polyplane.data.libsvm import pieces as libsvm_pieces
 from polyplane.data.libsvm import reader as libsvm_text
 from polyplane.data.text import blocks as text_blocks
+from tests.examples import examples
 from tests.real_data import N_FEATURES, ROOT, _need
 
 pytestmark = pytest.mark.loops
@@ -111,7 +112,7 @@ number_texts = st.one_of(
 @example(texts=["1e-400", "1e-46", "7.006492321624085e-46", "1e-38", "1.17549435e-38", "-0", "+.5"])
 @example(texts=["3.4028235677973362e38", "16777217", "16777217.0000000000000000001", "5e-324"])
 @example(texts=["0." + "0" * 50 + "1e50", "1" + "0" * 60 + "e-60", "9007199254740993", "1E+5"])
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_values_are_what_python_reads_rounded_to_float32(texts):
     texts = [text for text in texts if np.isfinite(single(text))]
     entries = " ".join(f"{i}:{text}" for i, text in enumerate(texts, 1))
@@ -158,7 +159,7 @@ def matrices(draw):
 
 
 @given(X=matrices(), base=st.sampled_from([0, 1]), data=st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_what_is_written_reads_back_the_same(X, base, data):
     whole, any_number = st.integers(-(2**53) + 1, 2**53 - 1), finite_floats
     kind = data.draw(st.sampled_from([whole, any_number]))
@@ -226,7 +227,7 @@ def tidy_texts(draw):
 
 
 @given(text=tidy_texts())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_scikit_learn_reads_the_same(text):
     X, y = load_svmlight_file(io.BytesIO(text), n_features=3000, zero_based=False)
     found = read(text, n_features=3000)
@@ -236,7 +237,7 @@ def test_scikit_learn_reads_the_same(text):
 
 
 @given(text=tidy_texts(), chunk_rows=st.integers(1, 5), size=st.integers(1, 80))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_chunks_blocks_and_threads_change_nothing(text, chunk_rows, size):
     whole = read(text, n_threads=1)
     with small_blocks(size):
@@ -375,7 +376,7 @@ def test_indices_start_at_one_unless_there_is_a_zero():
 
 
 @given(zero_at=st.integers(0, 30), n_threads=st.sampled_from([1, 3]))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_a_zero_in_any_piece_makes_all_indices_start_there(zero_at, n_threads):
     text = b"".join(b"1 %d:1\n" % (0 if i == zero_at else i + 1) for i in range(31))
     with small_pieces(20):
@@ -505,7 +506,7 @@ def test_a_text_cut_anywhere_is_read_or_refused():
     ),
     size=st.integers(1, 60),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_a_damaged_text_is_read_or_refused_the_same_in_all_ways(edits, size):
     text = TEXT
     for place, n_removed, inserted in edits:

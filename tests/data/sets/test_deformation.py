@@ -19,6 +19,7 @@ from polyplane.data.sets.deformation import (
     sources_of,
     steps_of,
 )
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -85,7 +86,7 @@ def sampled(strokes, change, field):
     seed=st.integers(0, 2**64 - 1),
     strength=st.sampled_from([0.1, 1, 10]),
 )
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 def test_a_row_is_its_image_sampled_where_its_change_points(side, seed, strength):
     images, fields = random_images(3, side, seed % 1000), random_fields(side, seed % 1000)
     steps = steps_of(*(strength * np.array([1, 0.1, 0.1, 0.1, 1, 0.2])))
@@ -164,7 +165,7 @@ def test_a_rotation_turns_the_grid_and_keeps_lengths():
     turn=st.sampled_from([0, 1, 10**15]),
     seed=st.integers(0, 2**64 - 1),
 )
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_every_turn_shows_each_image_once(n_images, turn, seed):
     order = sources_of(np.uint64(seed), turn * n_images, n_images, n_images)
     assert sorted(order) == list(range(n_images))
@@ -176,7 +177,7 @@ def test_every_turn_shows_each_image_once(n_images, turn, seed):
     n=st.integers(0, 30),
     seed=st.integers(0, 9),
 )
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_sources_depend_on_no_cut(n_images, start, n, seed):
     whole = sources_of(np.uint64(seed), 0, 90, n_images)
     part = sources_of(np.uint64(seed), start, n, n_images)

@@ -28,6 +28,7 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.rows.storage import CsrRows, csr_rows, dense_rows
 from polyplane.engine.targets import Targets
 from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
+from tests.examples import examples, with_seeds
 from tests.reference import amm, growing_amm, sparse_amm
 
 pytestmark = pytest.mark.loops
@@ -87,7 +88,7 @@ def assert_same_planes(one, other):
 # ---- GAMM ------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     problem=problems(),
     alpha=st.sampled_from(ALPHAS),
@@ -121,7 +122,7 @@ def test_gamm_equals_the_paper_transcribed(
     assert found == [reference.created, reference.pruned, len(reference.parent)]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(problems(), st.sampled_from(ALPHAS), st.booleans())
 def test_gamm_that_never_clones_is_amm(problem, alpha, grow_rivals):
     X, y = problem
@@ -190,7 +191,7 @@ def assert_same_as_samm(planes, reference):
     assert found == [reference.created, reference.dropped, reference.mistakes]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@with_seeds(3)
 @pytest.mark.parametrize("grow_rivals", [False, True])
 @pytest.mark.parametrize(("mu", "l1"), SAMM)
 def test_samm_equals_dual_averaging(seed, grow_rivals, mu, l1):
@@ -204,7 +205,7 @@ def test_samm_equals_dual_averaging(seed, grow_rivals, mu, l1):
     assert mu < 0.1 or reference.woken > 0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(problems(), st.sampled_from(ALPHAS), st.sampled_from([0, 2**-8, 2**-3]), st.booleans())
 def test_samm_with_components_alone_equals_dual_averaging(problem, alpha, l1, grow_rivals):
     """Without lengths all numbers are rational, and ties are real."""
@@ -216,7 +217,7 @@ def test_samm_with_components_alone_equals_dual_averaging(problem, alpha, l1, gr
     assert_same_as_samm(planes, reference)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(problems(), st.sampled_from(ALPHAS), st.booleans())
 def test_samm_without_shrinkage_is_amm(problem, alpha, grow_rivals):
     """And with so little of it on components that the scores stay what they are."""
@@ -302,7 +303,7 @@ def test_the_constant_is_a_column_of_ones(rule):
 
 
 @rules
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 @given(cuts=st.lists(st.integers(1, 119), max_size=8))
 def test_cuts_change_nothing(rule, cuts):
     X, y = random_problem(4, n=120, low=-2)

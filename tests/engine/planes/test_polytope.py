@@ -21,6 +21,7 @@ from polyplane.engine.planes.polytope import PolytopeRule, polytope_epoch
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.targets import Targets
 from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
+from tests.examples import examples
 from tests.reference import convex_polytope
 from tests.reference.pegasos import pegasos
 
@@ -83,7 +84,7 @@ def assert_same_sums(training, model, alpha):
     assert training.sums.tolist() == [[float(v) for v in plane] for plane in expected]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(
     st.data(), problems(most_classes=2), st.sampled_from(ALPHAS), st.sampled_from(SHARES),
     st.integers(1, 3),
@@ -110,7 +111,7 @@ def test_equals_the_paper_transcribed(data, problem, alpha, share, n_epochs):
         assert (training.chosen == NO_PLANE).all()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.data(), problems(most_classes=2), st.sampled_from(SHARES[1:]))
 def test_without_a_map_every_visit_is_a_new_row(data, problem, share):
     X, y = problem
@@ -124,7 +125,7 @@ def test_without_a_map_every_visit_is_a_new_row(data, problem, share):
     assert_same_sums(training, model, 0.25)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.data(), problems(most_classes=2), st.sampled_from(SHARES))
 def test_weights_multiply_the_updates(data, problem, share):
     X, y = problem
@@ -137,7 +138,7 @@ def test_weights_multiply_the_updates(data, problem, share):
     assert_same_sums(training, model, 0.25)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(problems(most_classes=2), st.sampled_from(ALPHAS), st.integers(1, 3))
 def test_one_plane_is_pegasos(problem, alpha, n_epochs):
     X, y = problem
@@ -148,7 +149,7 @@ def test_one_plane_is_pegasos(problem, alpha, n_epochs):
     assert training.sums[0].tolist() == [float(Fraction(alpha) * len(order) * v) for v in w]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(problems(most_classes=2), st.sampled_from(ALPHAS), st.integers(2, 5))
 def test_two_sides_are_two_machines_of_one_side(problem, alpha, K):
     """Neither polytope sees the other."""
@@ -174,7 +175,7 @@ def move_rows(tally, chosen, rows, planes, label):
         chosen[i] = plane
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 4)), max_size=60))
 def test_the_entropy_kept_is_that_of_the_map(moves):
     tally, chosen = new_tally(16), np.full(16, NO_PLANE, np.int32)
@@ -226,7 +227,7 @@ def test_all_storages_give_the_same_bits(storage):
     assert_same_training(other.visit(order, 0.25, 2.0), dense)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(st.lists(st.integers(0, 180), max_size=6))
 def test_cutting_the_order_anywhere_changes_nothing(cuts):
     order = np.random.default_rng(3).permutation(np.tile(np.arange(60), 3))

@@ -20,6 +20,7 @@ from polyplane.engine.planes.scoring import (
 )
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import csr_rows, dense_rows
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -210,7 +211,7 @@ def scores_of_planes(model):
 
 
 @given(model=sized_models())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_best_scores_of_groups_of_any_size(model):
     by_plane = scores_of_planes(model)
     found = run(group_scores, model, in_place(len(X)), (len(X), model[4]))
@@ -219,7 +220,7 @@ def test_best_scores_of_groups_of_any_size(model):
 
 
 @given(model=sized_models())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_soft_scores_are_logs_of_sums_of_exponentials(model):
     by_plane = scores_of_planes(model)
     found, _ = soften(model, in_place(len(X)))
@@ -229,7 +230,7 @@ def test_soft_scores_are_logs_of_sums_of_exponentials(model):
 
 
 @given(model=sized_models(), empty_score=st.sampled_from([-np.inf, -2.0, 0.0, 3.0]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_groups_without_planes_score_the_same_where_groups_are_soft(model, empty_score):
     model = (*model[:2], empty_score, *model[3:])
     best = run(group_scores, model, in_place(len(X)), (len(X), model[4]))
@@ -239,7 +240,7 @@ def test_groups_without_planes_score_the_same_where_groups_are_soft(model, empty
 
 
 @given(model=sized_models(), empty_score=st.sampled_from([-np.inf, -np.inf, 0.0, 3.0]))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(100))
 def test_the_short_cut_never_changes_a_winner(model, empty_score):
     scores, winners = soften((*model[:2], empty_score, *model[3:]), in_place(len(X)))
     np.testing.assert_array_equal(winners, scores.argmax(axis=1))
@@ -247,7 +248,10 @@ def test_the_short_cut_never_changes_a_winner(model, empty_score):
 
 @pytest.mark.parametrize("n_leaders", [1, 2])
 @pytest.mark.parametrize("is_first", [True, False])
-@pytest.mark.parametrize("base", [0.0, -3.0, 1e3, 2.0**24, -1e30])
+@pytest.mark.parametrize(
+    "base",
+    [0.0, *(pytest.param(x, marks=pytest.mark.compiled) for x in (-3.0, 1e3, 2.0**24, -1e30))],
+)
 def test_leads_of_just_what_a_group_can_gain(base, is_first, n_leaders):
     """Many equal planes against one that is ahead by the logarithm of their number, or nearly.
 
@@ -326,7 +330,7 @@ def test_without_planes_the_first_group_wins():
 
 
 @given(model=sized_models(), order=orders)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_storage_and_company_change_no_soft_score(model, order):
     """To the last bit."""
     whole = soften(model, in_place(len(X)))

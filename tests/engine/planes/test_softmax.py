@@ -15,6 +15,7 @@ from polyplane.engine.planes.softmax import SoftmaxRule, planes_scale, softmax_e
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.targets import Targets
 from tests.exact import random_problem, storages
+from tests.examples import examples
 from tests.reference import polyplane as reference
 
 pytestmark = pytest.mark.loops
@@ -188,7 +189,7 @@ def test_a_shift_changes_no_plane(options, t):
 
 @every_schedule
 @pytest.mark.parametrize("shape", [(3, 4, 2), pytest.param((14, 20, 6), marks=LARGE)], ids=str)
-@settings(deadline=None, max_examples=4)
+@settings(deadline=None, max_examples=examples(4))
 @given(cuts=st.lists(st.integers(0, 70), max_size=6), start=st.sampled_from([0, 5, 1_000]))
 def test_cutting_the_order_anywhere_changes_nothing(shape, options, cuts, start):
     problem = Problem(shape)

@@ -11,6 +11,7 @@ from polyplane.engine.rows.mapped import ColumnTable, mapped_rows
 from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, packed, with_own_page
 from tests.engine.rows.test_products import arrays_in
 from tests.engine.rows.test_storage import STORAGES, matrices, opened, random_planes, score
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -81,7 +82,7 @@ def matrix_of(rows, n_columns, n_features):
 
 
 @given(matrix=matrices(), seed=st.integers(0, 2**32))
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 def test_an_opened_row_is_the_map_whatever_the_storage(matrix, seed):
     n_columns = matrix.shape[1]
     table = random_table(n_columns, np.random.default_rng(seed))
@@ -102,7 +103,7 @@ def test_an_opened_row_is_the_map_whatever_the_storage(matrix, seed):
 
 
 @given(st.lists(st.floats(-9, 40, width=32), min_size=1, max_size=9))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_ranks_are_level_beyond_the_knots_and_linear_between_them(values):
     columns = [(0, 1, np.sort(np.random.default_rng(m).random(m)) * 30, np.arange(m) / m, 0)
                for m in NUMBERS_OF_KNOTS[2:]]  # fmt: skip

@@ -14,6 +14,7 @@ from polyplane.engine.rows.products import MOST_COLUMNS, hashed_column, n_mapped
 from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, with_own_page
 from polyplane.engine.targets import Targets
 from tests.engine.rows.test_storage import STORAGES, matrices, opened, random_planes, score
+from tests.examples import examples
 from tests.reference.poly2 import hashed, poly2_map, poly2_pegasos, splitmix, with_constant
 
 pytestmark = pytest.mark.loops
@@ -52,7 +53,7 @@ def test_the_map_is_the_kernel(pairs, gamma, r):
 
 @pytest.mark.parametrize("name", ["uint8", "long CSR"])
 @given(matrix=matrices(), factors=st.sampled_from(FACTORS))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(12))
 def test_an_opened_row_is_the_map_in_each_storage(name, matrix, factors):
     gamma, r = factors
     rows = poly2_rows(STORAGES[name](matrix, 1), gamma, r)
@@ -69,7 +70,7 @@ def test_an_opened_row_is_the_map_in_each_storage(name, matrix, factors):
 
 
 @given(matrix=matrices(), has_constant=st.booleans(), factors=st.sampled_from(FACTORS))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(12))
 def test_scores_are_those_of_the_map_written_out(matrix, has_constant, factors):
     gamma, r = factors
     width = n_mapped(matrix.shape[1])
@@ -100,7 +101,7 @@ def test_scores_are_exact_on_rows_without_mixed_products():
 
 
 @given(matrix=matrices(), n_new=st.integers(1, 20))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(12))
 def test_new_columns_append(matrix, n_new):
     wider = np.hstack([matrix, np.zeros((len(matrix), n_new), int)])[:, :70]
     last_only = np.zeros((1, matrix.shape[1] + 1), int)
@@ -149,7 +150,7 @@ def test_hashed_columns_spread_evenly_with_even_signs():
 
 
 @given(matrix=matrices(), n_hash=st.sampled_from([1, 5, N_HASH, 5000]))
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(12))
 def test_hashed_rows_add_up_the_columns_of_the_map(matrix, n_hash):
     mapped = poly2_map(matrix, 0.5, 1.0)
     dense = poly2_rows(STORAGES["uint8"](matrix, 1), 0.5, 1.0, n_hash)

@@ -23,6 +23,7 @@ from polyplane.engine.rows.storage import (
     with_own_page,
 )
 from polyplane.engine.tiles import at
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -93,7 +94,7 @@ def random_planes(n_planes, n_columns, seed):
 
 @with_every_storage
 @given(matrix=matrices())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_an_opened_row_is_its_non_zeros_in_order(stored, matrix):
     rows = stored(matrix, 1)
     index, value = np.empty(70, np.int64), np.empty(70, np.float32)
@@ -110,7 +111,7 @@ def test_an_opened_row_is_its_non_zeros_in_order(stored, matrix):
     n_planes=st.sampled_from([1, 15, 16, 17, 33, 48]),
     seed=st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_scores_and_norms_are_exact_on_whole_numbers(stored, matrix, constant, n_planes, seed):
     rows = stored(matrix, constant)
     planes, sums = random_planes(n_planes, matrix.shape[1], seed)
@@ -138,7 +139,7 @@ def test_idle_lanes_score_minus_infinity(stored):
     has_minus=st.booleans(),
     factor=st.sampled_from([1, 3]),
 )
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_a_row_is_added_to_one_plane_and_taken_from_another(
     stored, matrix, constant, pair, has_minus, factor
 ):
@@ -200,7 +201,7 @@ def test_scores_of_fractions_agree_to_rounding():
     constant=st.sampled_from([0, 1]),
     order=st.lists(st.integers(0, 4), max_size=7),
 )
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_packed_rows_are_the_opened_rows_in_their_order(stored, matrix, constant, order):
     order = np.array(order, np.int32)
     found = packed(stored(matrix, constant), order)

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.loops
 
 F = np.float32
 EPS = float(np.finfo(np.float32).eps)
-N_EXAMPLES = 3 if jit_is_disabled() else 30
+N_EXAMPLES = 3 if jit_is_disabled() else 20
 KERNELS = {
     "linear": LinearKernel(F(0)),
     "linear + 1": LinearKernel(F(1)),

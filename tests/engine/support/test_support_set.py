@@ -40,6 +40,7 @@ from polyplane.engine.support.support_set import (
     with_places,
     with_room,
 )
+from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
@@ -156,7 +157,7 @@ def vectors(held):
 
 
 @given(st.lists(st.integers(0, 99), max_size=80))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_slots_and_the_active_list_are_those_of_a_plain_list(steps):
     """Even numbers insert the next row, odd ones remove a vector: the model is three lists."""
     visit, held = visit_of(gram(ROOM)), roomy()
@@ -247,7 +248,7 @@ def test_an_update_adds_to_the_row_that_is_there_or_to_a_new_vector():
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=12), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_the_least_vector_is_the_shortest_and_of_equals_the_first_row(coefs, random):
     n = len(coefs)
     K = np.diag([random.choice([1.0, 4.0]) for _ in range(n)])
@@ -345,7 +346,7 @@ def test_a_removed_vector_gives_its_line_back_first():
 
 
 @given(st.lists(st.tuples(st.sampled_from("ikrtb"), st.integers(0, 99)), max_size=60))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_lines_are_true_whatever_happens(steps):
     visit, held = visit_of(gram(ROOM)), roomy()
     waiting = list(range(ROOM))
@@ -388,7 +389,7 @@ def test_a_line_is_added_to_scores_of_its_kind():
 
 
 @given(n=st.integers(0, 20), n_gone=st.integers(0, 5), n_lines=st.sampled_from([2, 4, 8, 100]))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_more_room_keeps_every_vector_and_the_last_lines(n, n_gone, n_lines):
     visit, held = filled(n)
     held.coef[0, :n], held.scores[0, :n] = np.arange(n), -np.arange(n)

@@ -10,7 +10,7 @@ from polyplane import PolyplaneClassifier, load, save, to_c
 from polyplane.engine.rows.storage import csr_rows, dense_rows, matrix_of
 from polyplane.model.column_maps import column_map, compact_rows
 
-WIDTH = 1 << 20
+WIDTH = 1 << 18
 GENERATOR = np.random.default_rng(0)
 USED = np.sort(GENERATOR.permutation(WIDTH)[:400]).astype(np.int32)
 Y = GENERATOR.integers(0, 3, 300)

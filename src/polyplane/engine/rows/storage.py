@@ -349,6 +349,7 @@ def _copy_entries(rows: Any, order: Any, starts: Any, columns: Any, values: Any)
 
 def packed(rows: Rows, order: Any) -> CsrRows:
     """The rows of `order` as a loop sees them, written out: the same entries in the same order."""
+    order = order.astype(np.int64, copy=False)  # of one type: each loop is compiled once
     starts = np.zeros(order.size + 1, np.int64)
     _mark_starts(rows, order, starts)
     columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
