@@ -12,7 +12,7 @@ from polyplane.model.plane_record import FinishedPlanes, record_of
 
 EPOCHS = 10
 SET = {
-    "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset",
+    "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset", "search": False,
     "max_iter": EPOCHS, "compress": False, "random_state": 0,
 }  # fmt: skip
 

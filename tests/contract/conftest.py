@@ -42,7 +42,8 @@ class LaSVMOfFewLines(LaSVMClassifier):
         return 1
 
 
-SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "init": "subset", "alpha": 1e-3}
+SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "init": "subset", "alpha": 1e-3,
+       "shrinkage": 0.1, "skip_right": True, "units": 1}  # fmt: skip
 MACHINES = [  # one of each: what happens before and after the loops depends on nothing else
     *(made() for name, made in REGISTRY.items() if name != "PolyplaneClassifier"),
     PolyplaneClassifier(columns="plain", **SET),
@@ -62,7 +63,7 @@ PAIRS = AMMClassifier(multi_class="ovo")
 SAME_LOOPS = [  # variants that take other paths around them
     SEARCHING,
     PAIRS,
-    PolyplaneClassifier(columns="knots", multi_class="ovo", **SET),
+    PolyplaneClassifier(columns="knots", multi_class="ovo", **SET | {"units": 2}),
     PolyplaneClassifier(columns="rank", multi_class="ovr", fit_intercept=False, **SET),
     MMClassifier(n_planes=7),  # more planes than a tile has lanes
     AMMClassifier(prune_interval=7, prune_budget=3.0),

@@ -14,6 +14,7 @@ from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.planes.softmax import planes_scale
 from polyplane.engine.rows.storage import matrix_of
 from polyplane.hyperplane import polyplane
+from polyplane.model.column_maps import KINDS
 from tests.definition import class_scores
 from tests.exact import only_model
 from tests.real_data import libsvm_set, mnist_bytes
@@ -21,7 +22,8 @@ from tests.reference import polyplane as reference
 
 pytestmark = pytest.mark.loops
 
-SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset"}
+SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset",
+       "units": 1, "shrinkage": 0.05, "skip_right": True}  # fmt: skip
 needs_compilation = pytest.mark.compiled
 
 
@@ -95,6 +97,7 @@ def test_one_plane_per_class_is_logistic_regression(n_classes):
     alpha = 0.01  # of two planes w / 2 and - w / 2: alpha / 4 |w|^2
     ours = PolyplaneClassifier(
         random_state=0, n_planes=1, start_scale=0.01, step_size=0.3, columns="plain", alpha=alpha,
+        search=False,
         max_iter=4_000, compress=False,
     ).fit(X, y)  # fmt: skip
     Z = np.column_stack([X / length, np.ones(len(X))])
@@ -111,8 +114,9 @@ def test_one_plane_per_class_is_logistic_regression(n_classes):
 @needs_compilation
 def test_planes_without_rows_are_dropped_only_if_asked_for():
     X, y = two_moons(1_000)
-    kept = classifier(n_planes=20, step_size=1.0, compress=False, max_iter=10).fit(X, y)
-    fewer = classifier(n_planes=20, step_size=1.0, max_iter=10).fit(X, y)
+    options = {"n_planes": 20, "step_size": 1.0, "shrinkage": 0.2, "max_iter": 10}
+    kept = classifier(**options, compress=False).fit(X, y)
+    fewer = classifier(**options).fit(X, y)
     assert kept.n_planes_ == 40
     assert 2 <= fewer.n_planes_ < 20
     assert abs(np.mean(fewer.predict(X) != y) - np.mean(kept.predict(X) != y)) < 0.02
@@ -134,7 +138,7 @@ def test_temperature_below_one_makes_planes_share_less():
 # ---- scaling -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("columns", ["plain", "rank", "knots"])
+@pytest.mark.parametrize("columns", KINDS)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_finished_planes_predict_what_training_saw(columns, fit_intercept):
     X, y = two_moons()
@@ -151,7 +155,7 @@ def test_finished_planes_predict_what_training_saw(columns, fit_intercept):
     np.testing.assert_allclose(found, scores[:, in_order], atol=1e-3 * np.abs(scores).max())
 
 
-@pytest.mark.parametrize("columns", ["plain", "rank", "knots"])
+@pytest.mark.parametrize("columns", KINDS)
 def test_units_of_columns_do_not_matter(columns):
     X, y = two_moons()
     model, other = (classifier(columns=columns, max_iter=5) for _ in range(2))
@@ -180,9 +184,47 @@ def test_wide_sparse_rows_are_left_alone():
         (200, 500), density=0.02, random_state=np.random.default_rng(0), format="csr"
     )
     y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
-    model = classifier(max_iter=5).fit(X, y)
+    model = classifier(max_iter=5, columns="auto", search=False).fit(X, y)
     assert model._training.own.columns.table is None
     assert model.planes_.shape[1] == 500
+
+
+@pytest.mark.parametrize("columns", KINDS)
+def test_columns_that_are_set_are_never_ignored(columns):
+    X = sp.random_array((60, 300), density=0.1, random_state=np.random.default_rng(0), format="csr")
+    y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
+    model = classifier(max_iter=2, columns=columns).fit(X, y)
+    assert model._training.own.columns.table is not None
+    assert model.settings_["columns"] == columns
+
+
+@needs_compilation
+@pytest.mark.parametrize("n_flags", [185, 215])
+def test_there_is_no_cliff_at_any_number_of_columns(n_flags):
+    """One-hot columns beside real ones of their own sizes, as raw tables become."""
+    generator = np.random.default_rng(1)
+    real = generator.lognormal(0, 1, (1_500, 10)) * np.geomspace(1, 1e4, 10)
+    flags = np.eye(n_flags)[generator.integers(0, n_flags, 1_500)]
+    y = (np.log(real[:, 9] / 1e4) * np.log(real[:, 0]) > 0).astype(int)
+    X = np.hstack([real, flags])
+    model = PolyplaneClassifier(random_state=0).fit(X[:1_000], y[:1_000])
+    assert np.mean(model.predict(X[1_000:]) != y[1_000:]) < 0.2
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e4])
+@pytest.mark.parametrize("search", [False, True])
+def test_the_unit_of_weights_does_not_matter(factor, search):
+    X, y = board(200)
+    weights = np.random.default_rng(0).integers(1, 9, len(y)) / 4
+    options = {"columns": "knots", "max_iter": 3, "search": search, "start_scale": "auto"}
+    one, other = (
+        classifier(**options).fit(X, y, sample_weight=weights * unit) for unit in (1, factor)
+    )
+    np.testing.assert_allclose(
+        one.decision_function(X), other.decision_function(X), rtol=1e-3, atol=1e-3
+    )
+    same = classifier(**options).fit(X, y, sample_weight=weights * 1024)
+    np.testing.assert_array_equal(one.decision_function(X), same.decision_function(X))
 
 
 # ---- probabilities -----------------------------------------------------------------------------
@@ -195,12 +237,12 @@ def test_probabilities_agree_with_labels(multi_class):
     model = classifier(multi_class=multi_class, n_planes=6).fit(X, y)
     shares = model.predict_proba(X)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
-    np.testing.assert_allclose(np.log(shares), model.predict_log_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(np.log(shares), model.predict_log_proba(X), rtol=1e-9, atol=1e-15)
     np.testing.assert_array_equal(model.classes_[shares.argmax(axis=1)], model.predict(X))
     assert log_loss(y, shares) < 0.5
 
 
-@pytest.mark.parametrize("columns", ["plain", "rank", "knots"])
+@pytest.mark.parametrize("columns", KINDS)
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e9])
 def test_probabilities_of_extreme_rows_are_finite(columns, scale):
     X, y = board(200)
@@ -219,7 +261,8 @@ def test_probabilities_are_calibrated_by_rows_held_out():
     X = generator.normal(size=(6_000, 4)).astype(np.float32)
     p = 1 / (1 + np.exp(-4 * np.sign(X[:, 0] * X[:, 1]) * np.minimum(np.abs(X[:, 2]), 1)))
     y = (generator.random(6_000) < p).astype(int)
-    model = PolyplaneClassifier(random_state=0).fit(X[:4_000], y[:4_000])
+    sure = PolyplaneClassifier(random_state=0, skip_right=True, shrinkage=0.0, units=1)
+    model = sure.fit(X[:600], y[:600])  # so few that the planes learn them by heart
     calibrated = model.predict_proba(X[4_000:])
     model._training.own.calibration = 1.0
     assert log_loss(y[4_000:], calibrated) < log_loss(y[4_000:], model.predict_proba(X[4_000:]))

@@ -15,7 +15,7 @@ GENERATOR = np.random.default_rng(9)
 X = GENERATOR.integers(0, 9, (90, 5)).astype(np.float32)
 Y = (X[:, 0] + X[:, 1]).astype(np.int64) % 3
 NEW = GENERATOR.integers(0, 12, (70, 5)).astype(np.float32)
-OURS = {"n_planes": 2, "step_size": 0.3, "start_scale": 1.0, "max_iter": 1}
+OURS = {"n_planes": 2, "step_size": 0.3, "start_scale": 1.0, "max_iter": 1, "search": False}
 MACHINES = [
     pp.AMMClassifier(max_iter=1),
     pp.CPMClassifier(n_planes=2, max_iter=1),

@@ -150,7 +150,8 @@ def test_chunks_do_not_matter(call, tmp_path):
     generator = np.random.default_rng(1)
     X = sp.random_array((20_000, 30), density=0.2, random_state=generator, dtype=np.float32).tocsr()
     y = np.asarray(X[:, [0]].toarray() > X[:, [1]].toarray()).ravel().astype(np.int64)
-    set_ = {"n_planes": 2, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1}
+    set_ = {"n_planes": 2, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
+            "search": False}  # fmt: skip
     model = PolyplaneClassifier(random_state=0, **set_).fit(X[:500], y[:500])
     write_model(SavedModel(model), tmp_path / "m.model")
     write(tmp_path / "rows.libsvm.gz", [Chunk(sp.csr_matrix(X), y)])

@@ -25,7 +25,7 @@ X[:, 3] = GENERATOR.integers(0, 5, 240)
 Y = (np.floor(X[:, 0]) + np.floor(X[:, 1]) + X[:, 3]).astype(np.int64) % 4
 NAMES = np.array(["ä", "b", "c", "d"])[Y]
 NEW = (GENERATOR.standard_normal((300, 4)) * 2).astype(np.float32)
-OURS = {"n_planes": 3, "step_size": 0.3, "start_scale": 1.0, "max_iter": 3}
+OURS = {"n_planes": 3, "step_size": 0.3, "start_scale": 1.0, "max_iter": 3, "search": False}
 MACHINES = [
     pp.PegasosClassifier(),
     pp.PegasosClassifier(fit_intercept=False, multi_class="ovr"),

@@ -50,7 +50,7 @@ def models():
     yield (
         "knots",
         pp.PolyplaneClassifier(
-            n_planes=2, columns="knots", step_size=0.3, max_iter=2, random_state=0
+            n_planes=2, columns="knots", step_size=0.3, max_iter=2, random_state=0, search=False
         ).fit(FLOWERS, KINDS),
     )
     yield "cpm", pp.CPMClassifier(n_planes=2, max_iter=2, random_state=0).fit(FLOWERS, KINDS)

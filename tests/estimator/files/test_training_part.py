@@ -26,7 +26,7 @@ FLOWERS, KINDS = load_iris(return_X_y=True)
 NEW = FLOWERS[::-1] + 0.25
 MACHINES = [name for name in pp.__all__ if name.endswith("Classifier")]
 CANNOT = "it predicts, but cannot learn on; call fit without warm_start"
-OURS = {"n_planes": 2, "columns": "knots", "step_size": 0.3, "start_scale": 1.0}
+OURS = {"n_planes": 2, "columns": "knots", "step_size": 0.3, "start_scale": 1.0, "search": False}
 SHOWN = (
     "classes_", "planes_", "intercepts_", "plane_classes_", "plane_signs_", "planes_per_class_",
     "n_planes_", "n_steps_", "n_iter_", "alpha_", "history_", "entropy_", "settings_",

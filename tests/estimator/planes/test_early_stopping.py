@@ -187,6 +187,7 @@ def test_held_out_rows_are_seen_as_predictions_see_them(columns, monkeypatch):
     far = np.hstack([100 + 10 * X, GENERATOR.normal(size=(40, 2)).astype(np.float32)])
     model = PolyplaneClassifier(
         n_planes=2, columns=columns, step_size=0.3, start_scale=3.0, max_iter=1, compress=False,
+        search=False,
         early_stopping=True, validation_fraction=0.5, random_state=0,
     )  # fmt: skip
     seen, true_error = [], PolyplaneClassifier._error

@@ -37,7 +37,8 @@ def at_columns(rows, columns, width):
 
 
 WIDE = at_columns(NARROW, USED, WIDTH)
-SMALL = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "max_iter": 2, "random_state": 0}
+SMALL = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "max_iter": 2, "random_state": 0,
+         "search": False}  # fmt: skip
 
 
 @pytest.mark.parametrize("settings_", [SMALL, SMALL | {"multi_class": "ovo"}], ids=str)

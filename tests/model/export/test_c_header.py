@@ -23,7 +23,15 @@ from polyplane.model.file import ModelError
 from tests.exported import STRICT, compile_c, compiled, needs_a_compiler, pointer, run_c
 from tests.model.export.test_onnx_model import LABELS, curved_classes
 
-SET = {"n_planes": 2, "start_scale": 3.0, "step_size": 0.3, "init": "subset"}
+SET = {
+    "n_planes": 2,
+    "start_scale": 3.0,
+    "step_size": 0.3,
+    "init": "subset",
+    "units": 1,
+    "shrinkage": 0.05,
+    "skip_right": True,
+}
 VARIANTS = [
     AMMClassifier(),
     AMMClassifier(multi_class="ovo", n_estimators=2),

@@ -161,6 +161,7 @@ def test_rows_of_infinities_do_not_stop_the_session():
     seen = few_valued()
     y = (seen[:, 0] > 1).astype(int)
     model = PolyplaneClassifier(columns="knots", n_planes=2, start_scale=3.0, step_size=0.3,
+        search=False,
                                 max_iter=1, init="subset", random_state=0)  # fmt: skip
     made = to_onnx(model.fit(seen, y))
     strange = np.array([[np.inf, 0, 0], [0, -np.inf, 0], [np.nan, 0, 0]], np.float32)
@@ -199,6 +200,7 @@ def test_rows_of_whole_numbers_have_the_same_bits_where_sums_are_whole():
     [
         AMMClassifier(multi_class="ovo"),
         PolyplaneClassifier(columns="knots", n_planes=2, start_scale=3.0, step_size=0.3,
+            search=False,
                             init="subset", multi_class="ovr"),
         Poly2Classifier(n_hash=10),
         LaSVMClassifier(),

@@ -3,9 +3,10 @@
 First come maps of the columns with the shrinkage that suits them, and linear models: what data
 differ in most. Then come neighbours of the winner, one change each, and in the end the changes that
 won, together. A trial is judged by the loss of its calibrated probabilities on rows that took no
-part in it, which is steadier than their error; a change is taken if it wins 2% of that loss, for
-less is luck. Few rows are held out several times. Trials go on from where they stopped: all make
-a third of their passes, with steps that fall to 0, and the better half the rest, with new ones.
+part in it, which is steadier than their error; a change is taken if it wins 2% of that loss, and
+more than the standard error of the difference: less is luck. Many planes must win as much over one.
+Few rows are held out several times. Trials go on from where they stopped: all make a third of their
+passes, with steps that fall to 0, and the better half the rest, with new ones.
 """
 
 from collections.abc import Callable
@@ -173,7 +174,7 @@ class Trials:
     def run(self, begin: Begin, n_threads: int, report: Report) -> tuple[Setting, float]:
         """The best setting, and the factor that calibrates its scores."""
         self.begin = begin
-        best = self._winners(self._first_round(), n_threads, report)[0]
+        best = self._first_winner(n_threads, report)
         best = self._together(self._second_round(best), n_threads, report)
         return self._with_passes(best, report)
 
@@ -187,12 +188,29 @@ class Trials:
                 n_passes, judgement = n_most, after_all
         return best | {"max_iter": min(n_passes, n_most)}, judgement.calibration
 
+    def _first_winner(self, n_threads: int, report: Report) -> Setting:
+        """Many planes must be clearly better than one."""
+        candidates = self._first_round()
+        best = self._winners(candidates, n_threads, report)[0]
+        linear = [one for one in candidates if one["n_planes"] == 1]
+        if not linear or best["n_planes"] == 1:
+            return best
+        judged = [self.judge(one, self.rungs[-1], report) for one in linear]
+        place = int(np.argmin([one.loss for one in judged]))
+        of_best = self.judge(best, self.rungs[-1], report)
+        return best if of_best.clearly_beats(judged[place], CLEARLY) else linear[place]
+
     def _winners(self, candidates: list[Setting], n_threads: int, report: Report) -> list[Setting]:
         """Those that are clearly better than the first, best first, and then the first."""
-        found = final_judgements(self.judge, candidates, self.rungs, n_threads, report)
-        losses = np.array([np.inf if one is None else one.loss for one in found])
-        order = np.argsort(losses, kind="stable")
-        return [candidates[k] for k in order if losses[k] < CLEARLY * losses[0]] + candidates[:1]
+        stay = [k for k, one in enumerate(candidates) if k == 0 or one["n_planes"] == 1]
+        found = final_judgements(self.judge, candidates, self.rungs, n_threads, report, stay)
+        first: Any = found[0]
+        better = [
+            (judgement.loss, k)
+            for k, judgement in enumerate(found)
+            if judgement is not None and judgement.clearly_beats(first, CLEARLY)
+        ]
+        return [candidates[k] for _, k in sorted(better)] + candidates[:1]
 
     def _together(self, candidates: list[Setting], n_threads: int, report: Report) -> Setting:
         """The best of the winners, or of all their changes at once."""
@@ -226,8 +244,10 @@ class Trials:
             splits = [self.split(setting, place) for place in range(len(self.splits))]
             self.trials[key] = [Trial(self.begin(setting, split)) for split in splits]
         judgements = [trial.judgement(n_passes, report) for trial in self.trials[key]]
-        loss, log_factor = np.mean([(loss, np.log(factor)) for loss, factor in judgements], axis=0)
-        return Judgement(float(loss), float(np.exp(log_factor)))
+        loss = float(np.mean([one.loss for one in judgements]))
+        log_factor = np.mean([np.log(one.calibration) for one in judgements])
+        losses = np.concatenate([one.losses for one in judgements])
+        return Judgement(loss, float(np.exp(log_factor)), losses)
 
     def split(self, setting: Setting, place: int) -> Split:
         """What a trial of a setting is trained on and judged by."""

@@ -4,7 +4,8 @@ Successive halving: every candidate makes the first passes of a training on most
 judged by its loss on the rows held out; the better half goes on from there, and so on.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,17 @@ class Judgement(NamedTuple):
 
     loss: float
     calibration: float
+    losses: Any = None  # of each row held out, in one order for all candidates
+
+    def clearly_beats(self, other: "Judgement", share: float) -> bool:
+        """Whether it has less than this share of the loss, and by more than is luck.
+
+        Luck is the standard error of the mean difference between the two on the same rows.
+        """
+        if self.loss >= share * other.loss:
+            return False
+        differences = other.losses - self.losses
+        return bool(differences.mean() > differences.std() / math.sqrt(differences.size))
 
 
 def calibrated(scores: Array, labels: Array) -> Judgement:
@@ -38,7 +50,9 @@ def calibrated(scores: Array, labels: Array) -> Judgement:
         return float(np.mean(special.logsumexp(factor * scores, axis=1) - factor * own))
 
     found = optimize.minimize_scalar(loss, bounds=RANGE_OF_LOG_FACTOR, method="bounded")
-    return Judgement(float(found.fun), float(np.exp(found.x)))
+    factor = np.exp(found.x)
+    losses = special.logsumexp(factor * scores, axis=1) - factor * own
+    return Judgement(float(found.fun), float(factor), losses)
 
 
 def final_judgements(
@@ -47,11 +61,12 @@ def final_judgements(
     rungs: Sequence[int],
     n_threads: int,
     report: Report,
+    stay: Collection[int] = (0,),
 ) -> list[Judgement | None]:
     """Of each candidate on the last rung; None of one that was left behind before.
 
-    `judge(candidate, rung, report)` lets one go on to a rung and judges it there. The first
-    candidate is what the others are compared with: it always goes on.
+    `judge(candidate, rung, report)` lets one go on to a rung and judges it there. Those that
+    `stay`, such as the first, with which others are compared, always go on.
     """
     alive = list(range(len(candidates)))
     found: list[Judgement | None] = [None] * len(candidates)
@@ -67,7 +82,8 @@ def final_judgements(
         if rung == rungs[-1]:
             for k, judgement in zip(alive, made, strict=True):
                 found[k] = judgement
-        order = 1 + np.argsort([judgement.loss for judgement in made[1:]], kind="stable")
-        n_kept = -(-order.size // KEPT)
-        alive = [alive[k] for k in sorted([0, *order[:n_kept]])]
+        others = [k for k, candidate in enumerate(alive) if candidate not in stay]
+        others.sort(key=lambda k: (math.isnan(made[k].loss), made[k].loss))
+        kept = {*others[: -(-len(others) // KEPT)]}
+        alive = [one for k, one in enumerate(alive) if k in kept or one in stay]
     return found
