@@ -1,107 +1,144 @@
-"""PolyplaneClassifier as it comes on every data set, beside what `bench_peers` found."""
+"""PolyplaneClassifier as it comes on every data set and raw table, beside all rivals.
+
+Rivals are those of `bench_peers` (linear and RBF-SVM tuned, boosting of scikit-learn) and of
+`bench_boosters` (LightGBM, XGBoost, CatBoost as they come).
+"""
 
 import json
 import sys
 import time
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.svm import SVC
+from sklearn.metrics import log_loss
 
-from benchmarks import sets
-from benchmarks.bench_peers import FILE, scaled
-from benchmarks.race import publish, table
+from benchmarks import bench_boosters, bench_peers, sets, tables
+from benchmarks.race import RESULTS, publish, table
 from benchmarks.tuning import error, spread
 from polyplane import PolyplaneClassifier
 
 SEEDS = range(5)
-CLOSE = 0.1  # points
-LONG = 15.0  # seconds
+CLOSE, NEAR = 0.1, 0.5  # points
+FILE = RESULTS / "polyplane.json"  # what was measured, so that a run can go on
+
+
+def data_of(name):
+    return tables.numbers(name) if name in tables.TABLES else sets.load(name)
 
 
 def measure(name):
-    """Errors, planes, seconds of a fit, microseconds of a prediction, and what was found."""
-    X, y, X_test, y_test = sets.load(name)
-    errors, planes, seconds, found = [], [], [], []
+    """Errors, losses, planes, seconds of fits, microseconds of a prediction, what was found."""
+    X, y, X_test, y_test = data_of(name)
+    found = {"errors": [], "losses": [], "planes": [], "seconds": [], "settings": []}
     for seed in SEEDS:
         model = PolyplaneClassifier(random_state=seed, n_jobs=-1)
         start = time.perf_counter()
         model.fit(X, y)
-        seconds.append(time.perf_counter() - start)
-        errors.append(error(model, X_test, y_test))
-        planes.append(model.n_planes_)
-        found.append(model.settings_["columns"])
+        found["seconds"].append(time.perf_counter() - start)
+        found["errors"].append(error(model, X_test, y_test))
+        known = np.isin(y_test, model.classes_)
+        shares = model.predict_proba(X_test[known])
+        found["losses"].append(float(log_loss(y_test[known], shares, labels=model.classes_)))
+        found["planes"].append(int(model.n_planes_))
+        found["settings"].append(model.settings_)
     one_thread = model.set_params(n_jobs=1)
     one_thread.predict(X_test)
-    start = time.perf_counter()
-    one_thread.predict(X_test)
-    per_row = 1e6 * (time.perf_counter() - start) / len(y_test)
-    return errors, float(np.mean(planes)), float(np.median(seconds)), per_row, found
-
-
-def timed_again(name, peer, make, data):
-    """Seconds of a peer's fit in this run, unless that takes long: then those found before."""
-    if peer["seconds"] > LONG:
-        return peer["seconds"]
-    seconds = []
+    times = []
     for _ in range(3):
         start = time.perf_counter()
-        make().fit(*data)
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+        one_thread.predict(X_test)
+        times.append(1e6 * (time.perf_counter() - start) / len(y_test))
+    return found | {"microseconds": min(times)}
 
 
-def row(name, peers):
-    """One line of the table, and whether each goal is met."""
-    errors, planes, seconds, per_row, found = measure(name)
-    linear, svm, boosting = (peers[name][peer] for peer in ("linear", "rbf", "boosting"))
-    X, y, _, _ = scaled(name)
-    svm["seconds"] = timed_again(name, svm, lambda: SVC(cache_size=2_000, **svm["setting"]), (X, y))
-    if boosting is not None:
-        X, y, _, _ = sets.load(name)
-        X = X.toarray() if sp.issparse(X) else X
-        boosting["seconds"] = timed_again(name, boosting, HistGradientBoostingClassifier, (X, y))
-    mean = float(np.mean(errors))
-    met = {
-        "kernel": mean <= svm["error"] + CLOSE,
-        "linear": mean <= linear["error"] + CLOSE,
-        "faster than the RBF-SVM": seconds < svm["seconds"],
-        "faster than boosting": boosting is not None and seconds < boosting["seconds"],
-        "has boosting": boosting is not None,
+def rivals_of(name, peers, boosters):
+    """Error of each rival that takes the set."""
+    found = {rival: one["error"] for rival, one in boosters.get(name, {}).items() if "error" in one}
+    of_set = peers.get(name, {})
+    for rival in ("linear", "rbf"):
+        if rival in of_set:
+            found[f"{rival} SVM"] = of_set[rival]["error"]
+    if of_set.get("boosting") and "HistGB" not in found:
+        found["HistGB"] = float(np.mean(of_set["boosting"]["errors"]))
+    return found
+
+
+def verdict(name, ours, peers, boosters):
+    """How a set compares, by goal; None where there is nothing to compare."""
+    rivals = rivals_of(name, peers, boosters)
+    mean = float(np.mean(ours["errors"]))
+    linear = [rivals[rival] for rival in ("linear SVM", "logistic") if rival in rivals]
+    seconds = float(np.median(ours["seconds"]))
+    boosted = {rival: one for rival, one in boosters.get(name, {}).items() if "error" in one}
+    light, cat = boosted.get("LightGBM 400"), boosted.get("CatBoost")
+    losses = [one["loss"] for rival, one in boosted.items() if rival != "logistic"]
+    return {
+        "close": mean <= min(rivals.values()) + CLOSE if rivals else None,
+        "near": mean <= min(rivals.values()) + NEAR if rivals else None,
+        "linear": mean <= min(linear) + CLOSE if linear else None,
+        "loss": float(np.mean(ours["losses"])) <= min(losses) if losses else None,
+        "faster than CatBoost": seconds < cat["seconds"] if cat else None,
+        "3 times LightGBM": seconds <= 3 * light["seconds"] if light else None,
+        "10 times LightGBM": seconds <= 10 * light["seconds"] if light else None,
     }
-    line = [
-        name, f"{linear['error']:.2f}", f"{svm['error']:.2f}",
-        "" if boosting is None else f"{np.mean(boosting['errors']):.2f}",
-        spread(errors), f"{planes:.0f}", f"{seconds:.2f}", f"{svm['seconds']:.2f}",
-        "" if boosting is None else f"{boosting['seconds']:.2f}", f"{per_row:.2f}",
-        f"{svm['microseconds']:.0f}", max(set(found), key=found.count),
+
+
+def line_of(name, ours, peers, boosters):
+    rivals = rivals_of(name, peers, boosters)
+    best = min(rivals, key=rivals.get) if rivals else ""
+    light = boosters.get(name, {}).get("LightGBM 400", {})
+    kinds = [setting["columns"] for setting in ours["settings"]]
+    return [
+        name, f"{rivals[best]:.2f} ({best})" if best else "",
+        *(f"{rivals[one]:.2f}" if one in rivals else "" for one in ("linear SVM", "rbf SVM")),
+        f"{light['error']:.2f}" if "error" in light else "",
+        spread(ours["errors"]), f"{np.mean(ours['losses']):.3f}", f"{np.mean(ours['planes']):.0f}",
+        f"{np.median(ours['seconds']):.2f}",
+        f"{light['seconds']:.2f}" if "error" in light else "",
+        f"{ours['microseconds']:.2f}", max(set(kinds), key=kinds.count),
     ]  # fmt: skip
-    print(line, met, flush=True)
-    return line, met
 
 
 def main(names=None):
-    peers = json.loads(FILE.read_text())
-    PolyplaneClassifier(random_state=0).fit(*sets.load("checkerboard")[:2])  # compile
-    lines, met = zip(*(row(name, peers) for name in names or sets.NAMES), strict=True)
-    counts = {goal: sum(m[goal] for m in met) for goal in met[0]}
+    peers = json.loads(bench_peers.FILE.read_text())
+    file = bench_boosters.FILE
+    boosters = json.loads(file.read_text()) if file.exists() else {}
+    X, y = sets.load("checkerboard")[:2]
+    PolyplaneClassifier(random_state=0, units=2, search=False).fit(X, y)
+    PolyplaneClassifier(random_state=0).fit(X, y)  # compiles
+    found = json.loads(FILE.read_text()) if FILE.exists() and not names else {}
+    for name in names or [*sets.NAMES, *tables.TABLES]:
+        if name not in found:
+            found[name] = measure(name)
+            FILE.write_text(json.dumps(found, indent=1))
+        print(*line_of(name, found[name], peers, boosters), sep=" | ", flush=True)
+    report(found, peers, boosters)
+
+
+def report(found, peers, boosters):
+    lines = [line_of(name, found[name], peers, boosters) for name in found]
+    verdicts = [verdict(name, found[name], peers, boosters) for name in found]
+    counts = {}
+    for goal in verdicts[0]:
+        known = [one[goal] for one in verdicts if one[goal] is not None]
+        counts[goal] = f"{sum(known)} of {len(known)}"
     header = [
-        "data", "linear SVM %", "RBF-SVM %", "boosting %", "polyplane %", "planes",
-        "seconds, search included", "RBF-SVM", "boosting", "µs a prediction", "RBF-SVM", "columns",
+        "data", "best rival %", "linear SVM %", "RBF-SVM %", "LightGBM 400 %", "polyplane %",
+        "log-loss", "planes", "seconds, search included", "LightGBM 400", "µs a prediction",
+        "columns",
     ]  # fmt: skip
     publish(
         "polyplane",
         "PolyplaneClassifier as it comes",
-        "Nothing is set; mean and deviation over five seeds, two threads. The others are those of "
-        "`python -m benchmarks peers`: linear and RBF-SVM tuned (the time is that of one fit with "
-        "the setting found), boosting as it comes, with all cores; their times are measured here "
-        f"again unless they are above {LONG:g} s.",
+        "Nothing is set; mean and deviation over five seeds, two threads. Rivals are those of "
+        "`python -m benchmarks peers` (linear and RBF-SVM tuned) and `python -m benchmarks "
+        "boosters` (as they come, two threads). Tables have one column a category and medians "
+        "with an indicator for what is missing; boosting has them raw.",
         table(header, lines),
-        f"Of {len(met)} sets: error within {CLOSE} points of the RBF-SVM's or below on "
-        f"{counts['kernel']}, of the linear one's on {counts['linear']}; fit faster than one fit "
-        f"of the RBF-SVM on {counts['faster than the RBF-SVM']}, of boosting on "
-        f"{counts['faster than boosting']} of the {counts['has boosting']} that it can take.",
+        f"Error within {CLOSE} points of the best of all rivals or below: {counts['close']}; "
+        f"within {NEAR}: {counts['near']}; of the linear ones within {CLOSE}: {counts['linear']}. "
+        f"Log-loss at or below the best booster's: {counts['loss']}. Fit, search included, faster "
+        f"than CatBoost: {counts['faster than CatBoost']}; at most 3 times LightGBM with 400 "
+        f"trees: {counts['3 times LightGBM']}, at most 10 times: {counts['10 times LightGBM']}.",
     )
 
 
