@@ -30,7 +30,7 @@ def rows_of_planes(estimator, X):
         return X
     rows = dense_rows(np.ascontiguousarray(X), 1.0)
     seen = packed(columns.for_prediction(rows), np.arange(len(X)))
-    return matrix_of(seen, columns.n_features).toarray()
+    return matrix_of(seen, columns.n_folded).toarray()
 
 
 def multiplies(estimator):
@@ -56,7 +56,8 @@ def sides(estimator):
     ranks, n_classes, first = training.ranks.tolist(), len(training.labels), 0
     in_order = sorted(training.models, key=lambda model: model.estimator)
     for model in in_order:
-        owner = estimator._finish(model).owner
+        finished = estimator._finish(model)
+        owner = finished.owner // finished.n_units
         problem = model.problem.classes
         if n_classes <= 2 or not problem:
             meanings = sorted((ranks[code], 1, code) for code in range(n_classes))
@@ -82,14 +83,27 @@ def side_scores(estimator, by_plane):
     lowest = min([np.float32(0), *by_plane])
     below_all = lowest - max(ONE, np.float32(-1e-6) * lowest)
     without = max(np.float32(estimator._empty_score()), below_all)
-    score = np.logaddexp.reduce if estimator._is_soft() else max
     return [
-        (
-            model,
-            [(r, s, score(by_plane[planes]) if planes else without) for r, s, planes in of],
-        )
+        (model, [(r, s, side_score(estimator, model, by_plane, p, without)) for r, s, p in of])
         for model, of in sides(estimator)
     ]
+
+
+def side_score(estimator, model, by_plane, planes, without):
+    """Of one side: its units are added up."""
+    if not planes:
+        return without
+    if not estimator._is_soft():
+        return max(by_plane[planes])
+    units = np.array_split(
+        np.array(planes), np.flatnonzero(np.diff(unit_of(estimator)[planes])) + 1
+    )
+    return sum(np.logaddexp.reduce(by_plane[unit]) for unit in units)
+
+
+def unit_of(estimator):
+    """The group of each plane, in the order of `planes_`."""
+    return estimator._record().group
 
 
 def class_scores(estimator, by_plane):

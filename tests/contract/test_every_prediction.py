@@ -144,7 +144,7 @@ def test_planes_of_one_class_stand_together(hyperplanes, X, y):
     model = hyperplanes.fit(X, y)
     assert model.n_planes_ == len(model.planes_) == len(model.intercepts_)
     assert model.n_features_in_ == 5
-    assert model.planes_.shape[1] == model._features_of(model._training)
+    assert model.planes_.shape[1] == len(model._record().sums) - 1
     expected = [
         (model.classes_[rank], sign)
         for _, of_sides in sides(model)

@@ -128,7 +128,7 @@ def mean_sides(models, place, x, score_of=np.max):
     features = np.array([1, *x], np.float32)
     by_estimator = []
     for problems in models:
-        sums, owner, scales = problems[place]
+        sums, owner, scales, _ = problems[place]
         scores = scales * (features @ sums)
         by_estimator.append([score_of(scores[owner == code]) for code in np.unique(owner)])
     return np.mean(by_estimator, axis=0)
@@ -186,7 +186,7 @@ def test_planes_stand_by_estimator_problem_class_and_age(kind, combine, n_estima
     rank = decomposition.ranks if kind == "joint" else np.arange(2)
     expected = []
     for problems in models:
-        for sums, owner, scales in problems:
+        for sums, owner, scales, _ in problems:
             by_class = sorted(range(owner.size), key=lambda j: (rank[owner[j]], j))
             expected.extend((sums[:, j] * scales[j]).tolist() for j in by_class)
     found = np.column_stack([record.intercepts(), record.planes()])

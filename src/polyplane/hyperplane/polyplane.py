@@ -101,6 +101,7 @@ class Margins(OwnState):
     columns: ColumnMap | None  # those of the training
     margin: float = 1.0  # between classes, of the prototypes from which planes start
     wide_margin: float = 1.0  # the same between few prototypes
+    n_units: int = 1  # soft maxima of a class, since it started
 
 
 @dataclass
@@ -288,7 +289,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             model.planes.sums[:] *= scale
             model.planes.timed_sums[:] *= scale
         step = float(self._setting("step_size")) / model.own.wide_margin
-        step /= math.sqrt(self._n_units())  # each plane gets a larger share of each row
+        step /= math.sqrt(model.own.n_units)  # each plane gets a larger share of each row
         if n_steps > 0 and self.alpha == "auto":
             n_rows = n_steps / int(self._setting("max_iter"))
             model.alpha = float(self._setting("shrinkage")) / (step * n_rows)
@@ -314,7 +315,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
         n_steps: int
-        n_units = self._n_units()
+        n_units = model.own.n_units
         visited = data.rows, model.targets(data), order, model.planes
         if n_units == 1:
             n_steps = softmax_epoch(*visited, model.rule, model.n_steps)
@@ -330,7 +331,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         lanes = live_lanes(model.planes)
         shares, owner = model.planes.largest_shares[lanes], model.planes.owner[lanes]
         is_used = shares > FLOOR
-        if self._n_units() > 1:  # an empty unit would add nothing that can be compared
+        if model.own.n_units > 1:  # an empty unit would add nothing that can be compared
             is_used |= shares == _largest_of_each(shares, owner)[owner]
         model.planes.largest_shares[:] = 0
         if self.compress and not is_used.all():
@@ -350,11 +351,11 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     def _weighed(self, data: TrainingData) -> TrainingData:
         """Weights of mean 1: their unit must not change the steps."""
-        if data.weights.size == 0 or not data.weights.any():
+        has_weight = data.weights > 0
+        if not has_weight.any():
             return data
-        return data._replace(
-            weights=(data.weights / data.weights.mean(dtype=np.float64)).astype(np.float32)
-        )
+        mean = data.weights[has_weight].mean(dtype=np.float64)
+        return data._replace(weights=(data.weights / mean).astype(np.float32))
 
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         start, n_columns = start_of(training), self.n_features_in_
@@ -389,7 +390,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         margins: Margins = model.own
         margins.margin = margin_of(model, data, members, made)
         margins.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
-        n_units = self._n_units()
+        n_units = margins.n_units = self._n_units()
         scale = np.float32(float(self._setting("start_scale")) / margins.margin / n_units)
         made = in_units(made, n_units)
         model.planes = with_planes(model.planes, made.owner, made.planes * scale)
@@ -402,7 +403,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         scale = planes_scale(model.rule, model.n_steps) if model.rule is not None else 1
         sums = model.own.columns.folded(sums * scale, model.constant)
         owner, ones = model.planes.owner[lanes], np.ones(lanes.size, np.float32)
-        return FinishedPlanes(sums, owner, ones, self._n_units())
+        return FinishedPlanes(sums, owner, ones, model.own.n_units)
 
     def _prediction_rows(self, training: PlaneTraining, rows: Any) -> Rows:
         seen: Rows = columns_of(training).for_prediction(rows._replace(constant=np.float32(1)))
@@ -447,7 +448,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         planes = planes * planes_scale(model.rule, model.n_steps)
         scores = products(data.rows, some, planes)
         labels = model.codes[data.labels[some]]
-        owner, n_units = model.planes.owner[lanes], self._n_units()
+        owner, n_units = model.planes.owner[lanes], model.own.n_units
         kept = needed_planes(scores, owner, labels, MOST_CHANGE, n_units)
         model.planes = with_only(model.planes, lanes[kept])
 
@@ -569,7 +570,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         done = 0
         while done < order.size:
             has_planes = np.zeros(model.codes.max() + 1, bool)
-            has_planes[model.planes.owner[live_lanes(model.planes)] // self._n_units()] = True
+            has_planes[model.planes.owner[live_lanes(model.planes)] // model.own.n_units] = True
             is_new = ~has_planes[model.codes[data.labels[order[done:]]]]
             n_known = int(np.argmax(is_new)) if is_new.any() else is_new.size
             if n_known == 0:
@@ -586,16 +587,17 @@ class PolyplaneClassifier(HyperplaneClassifier):
         length = np.linalg.norm(made.planes[0, 1:])
         if count_planes(model.planes) == 0:
             model.own.margin = model.own.wide_margin = float(length**2) or 1.0
+            model.own.n_units = self._n_units()
         generator = np.random.default_rng([model.seed, code])
         n_planes = int(self._setting("n_planes"))
         noise = generator.standard_normal((n_planes, made.planes.shape[1]))
         noise *= SPREAD * length / math.sqrt(noise.shape[1])
         noise[:, 0] = 0
-        scale = float(self._setting("start_scale")) / model.own.margin / self._n_units()
+        scale = float(self._setting("start_scale")) / model.own.margin / model.own.n_units
         if model.rule is not None:
             scale /= planes_scale(model.rule, model.n_steps)
         planes = (scale * (made.planes + noise)).astype(np.float32)
-        made = in_units(Prototypes(planes, np.full(n_planes, code)), self._n_units())
+        made = in_units(Prototypes(planes, np.full(n_planes, code)), model.own.n_units)
         model.planes = sorted_by_owner(with_planes(model.planes, made.owner, made.planes))
 
 

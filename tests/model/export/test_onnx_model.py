@@ -138,7 +138,7 @@ def few_valued():
     return np.stack(columns, axis=1).astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", ["rank", "knots"])
+@pytest.mark.parametrize("kind", ["rank", "knots", "fine"])
 def test_mapped_columns_have_the_same_bits(kind):
     seen = few_valued()
     columns = column_map(dense_rows(seen, 1.0), in_place(len(seen)), N_COLUMNS, kind)
@@ -147,9 +147,9 @@ def test_mapped_columns_have_the_same_bits(kind):
     beside = np.nextafter(at_knots, np.float32([[np.inf], [-np.inf]] * 40))
     X = np.concatenate([seen[:100] * np.float32(1.1), at_knots, beside, seen[:9] * -1e9])
     rows = columns.for_prediction(dense_rows(X, 1.0))
-    expected = matrix_of(packed(rows, in_place(len(X))), columns.n_features).toarray()
-    identity = np.eye(columns.n_features + 1, columns.n_features, -1, np.float32)
-    owner = np.arange(columns.n_features, dtype=np.int32)
+    expected = matrix_of(packed(rows, in_place(len(X))), columns.n_folded).toarray()
+    identity = np.eye(columns.n_folded + 1, columns.n_folded, -1, np.float32)
+    owner = np.arange(columns.n_folded, dtype=np.int32)
     planes = FinishedPlanes(identity, owner, np.ones(owner.size, np.float32))
     record = record_of([[planes]], Decomposition("joint", "vote", owner), -np.inf)
     found = run_onnx(onnx_model(exported(record, rows), "1"), X)["scores"]

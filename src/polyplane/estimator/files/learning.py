@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.engine.planes.planes import LANES_USED, NO_PLANE, Planes
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
 from polyplane.estimator.files.training_tables import TABLES, KernelState, PlaneState
 from polyplane.estimator.kernels.kernel_classifier import expected_of as expected_problem
@@ -163,10 +164,21 @@ def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
     n_codes = model.problem.n_codes(n_classes)
     need(len(model.planes.sums) > model.n_features, "planes have fewer features than their model")
     need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
+    _check_owners(model.planes, model)
     model.own.check(model.planes)
     is_used = not settles_alpha(estimator)
     is_right = LEAST_ALPHA <= model.alpha <= 1 / LEAST_ALPHA
     need(not is_used or is_right, "an alpha is out of its range")
+
+
+def _check_owners(planes: Planes, model: Any) -> None:
+    """Classes, or the units of classes, that there are; units stand in their order."""
+    n_units = getattr(model.own, "n_units", 1)
+    need_within(planes.owner, NO_PLANE, planes.room_left.size * n_units, "an owner is")
+    n_used = int(planes.counts[LANES_USED])
+    in_order = bool((np.diff(planes.owner[:n_used]) >= 0).all())
+    has_gaps = bool((planes.owner[:n_used] == NO_PLANE).any())
+    need(n_units == 1 or (in_order and not has_gaps), "planes do not stand by unit")
 
 
 def _give_histories(training: PlaneTraining, model: FittedModel) -> None:
@@ -196,6 +208,7 @@ def _check_courses(training: PlaneTraining) -> None:
         need(is_known, "chosen planes are of other rows")
     for model, snapshot in zip(training.models, snapshots, strict=False):
         is_like = snapshot.planes.room_left.size == model.planes.room_left.size
+        _check_owners(snapshot.planes, model)
         is_like = is_like and (snapshot.own is None) == (model.own.snapshot() is None)
         need(is_like and len(snapshot.planes.sums) > model.n_features, "a snapshot is of another")
 

@@ -45,7 +45,7 @@ from polyplane.estimator.validation import TrainingData
 from polyplane.model.column_maps import ColumnMap
 from polyplane.model.decomposition import Problem
 from polyplane.model.format.checks import LARGEST_COUNT, need
-from polyplane.model.format.prediction_part import ROWS, check_used, rises
+from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, check_used, rises
 from polyplane.model.format.schema import (
     Count,
     Flag,
@@ -126,7 +126,7 @@ def _idle(made: Mapping[str, Any]) -> Any:
 
 PLANES = table_of(
     Planes,
-    bounds={"owner": (NO_PLANE, "class"), "room_left": (0, 1 << 63)},
+    bounds={"owner": (NO_PLANE, 1 << 31), "room_left": (0, 1 << 63)},
     axes={"count": str(N_COUNTS)},
     left_out=["idle"],
     attributes={"classes": "owner"},
@@ -157,7 +157,9 @@ def _check_tally(tally: Any, planes: Planes) -> None:
 
 # what single machines keep of a model and of a training (`OwnState`): files tell it of all, and
 # where a machine keeps no such thing, as it stands here
-OWN_OF_MODEL = {"start_length": 1.0, "margin": 1.0, "wide_margin": 1.0, "tally": None}
+OWN_OF_MODEL = {
+    "start_length": 1.0, "margin": 1.0, "wide_margin": 1.0, "n_units": 1, "tally": None,
+}  # fmt: skip
 OWN_OF_TRAINING = {"columns": None, "first_rows": None, "starts": True}
 
 
@@ -193,11 +195,12 @@ MODEL = Table(
         "start_length": Number(LEAST),
         "margin": Number(LEAST),
         "wide_margin": Number(LEAST),
+        "units": Count(1, MOST_UNITS),
         "tally": Maybe(Nested(TALLY)),
         "rule": Maybe(Rule()),
         "generator": Generator(),
     },
-    {"steps": "n_steps"},
+    {"steps": "n_steps", "units": "n_units"},
     before=lambda model: _with_own(model, OWN_OF_MODEL),
 )
 

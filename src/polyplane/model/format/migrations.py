@@ -36,6 +36,10 @@ def _one_unit(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
 def _without_levels(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
     """Columns had one kind of knots, which training no longer knows; plain ones stay."""
     planes = values.get("planes")
+    models = planes.get("models") if isinstance(planes, dict) else None
+    for model in models if isinstance(models, list) else ():
+        if isinstance(model, dict):
+            model["units"] = 1
     columns = planes.get("columns") if isinstance(planes, dict) else None
     if not isinstance(columns, dict):
         return True

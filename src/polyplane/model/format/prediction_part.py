@@ -49,6 +49,7 @@ from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
 from polyplane.model.scaling import SCALER
 
 __all__ = [
+    "MOST_UNITS",
     "ROWS",
     "check_used",
     "read_fitted",
