@@ -43,7 +43,7 @@ class LaSVMOfFewLines(LaSVMClassifier):
 
 
 SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "init": "subset", "alpha": 1e-3,
-       "shrinkage": 0.1, "skip_right": True, "units": 1}  # fmt: skip
+       "shrinkage": 0.1, "learn_from": "unsure", "units": 1}  # fmt: skip
 MACHINES = [  # one of each: what happens before and after the loops depends on nothing else
     *(made() for name, made in REGISTRY.items() if name != "PolyplaneClassifier"),
     PolyplaneClassifier(columns="plain", **SET),

@@ -23,7 +23,7 @@ from tests.reference import polyplane as reference
 pytestmark = pytest.mark.loops
 
 SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset",
-       "units": 1, "shrinkage": 0.05, "skip_right": True}  # fmt: skip
+       "units": 1, "shrinkage": 0.05, "learn_from": "unsure"}  # fmt: skip
 needs_compilation = pytest.mark.compiled
 
 
@@ -261,7 +261,7 @@ def test_probabilities_are_calibrated_by_rows_held_out():
     X = generator.normal(size=(6_000, 4)).astype(np.float32)
     p = 1 / (1 + np.exp(-4 * np.sign(X[:, 0] * X[:, 1]) * np.minimum(np.abs(X[:, 2]), 1)))
     y = (generator.random(6_000) < p).astype(int)
-    sure = PolyplaneClassifier(random_state=0, skip_right=True, shrinkage=0.0, units=1)
+    sure = PolyplaneClassifier(random_state=0, learn_from="unsure", shrinkage=0.0, units=1)
     model = sure.fit(X[:600], y[:600])  # so few that the planes learn them by heart
     calibrated = model.predict_proba(X[4_000:])
     model._training.own.calibration = 1.0

@@ -142,7 +142,7 @@ def test_a_newer_format_says_what_to_do(path):
     header, rest = header_and_rest(path)
     header["__metadata__"]["format"] = str(FORMAT_NOW + 1)
     write_raw(path, header, rest)
-    with pytest.raises(ModelError, match=r"newer polyplane \(format 3, .*upgrade polyplane"):
+    with pytest.raises(ModelError, match=rf"newer polyplane \(format {FORMAT_NOW + 1}, .*upgrade"):
         read_file(path)
 
 

@@ -88,7 +88,7 @@ FIRST_ROWS = 1_000  # of a stream, from which planes start
 AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 IN_STREAM = {
     "n_planes": 16, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
-    "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "skip_right": True,
+    "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "learn_from": "unsure",
 }  # fmt: skip
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
@@ -165,12 +165,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
             "planes has many more corners than one of 64."
         ),
     )
-    skip_right: bool | str = parameter(
+    learn_from: str = parameter(
         default="auto",
-        allowed=either(is_flag(), AUTO),
+        allowed=one_of("auto", "all", "unsure"),
         meaning=(
-            "Leave rows as they are that are right with more than 90%: good for clean data such "
-            "as digits, bad for noisy tables."
+            "Rows that move planes: 'all', or those that are not yet right with more than 90% "
+            "('unsure'), which suits clean data such as digits and costs accuracy on noisy tables."
         ),
     )
     init: str = parameter(
@@ -296,13 +296,14 @@ class PolyplaneClassifier(HyperplaneClassifier):
         if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
             step *= AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
         is_linear = self._setting("n_planes") == 1
+        leaves_out = self._setting("learn_from") == "unsure" and not is_linear
         model.rule = SoftmaxRule(
             step=step,
             alpha=model.alpha,
             start=model.n_steps,
             n_steps=n_steps,
             sharpness=1 / float(self.temperature),
-            enough=ENOUGH if self._setting("skip_right") and not is_linear else math.inf,
+            enough=ENOUGH if leaves_out else math.inf,
             floor=FLOOR,
         )
 

@@ -331,11 +331,10 @@ def column_map(
     seen = rows if used is None else compact_rows(rows, used)
     n_features = n_columns if used is None else used.size
     statistics = column_statistics(seen, order, n_features)
-    if not must_map and not _is_tabular(statistics, order.size):
+    is_left_alone = used is not None or not _is_tabular(statistics, order.size)
+    if is_left_alone and not must_map:
         length = _root_mean_square_length(statistics) or 1.0
         return ColumnMap(None, n_columns, n_features, length, used)
-    if used is not None:
-        statistics = column_statistics(rows, order, n_columns)
     n_looked_at = 0 if kind == "plain" else ROWS_LOOKED_AT
     values = _values(rows, _evenly_spaced(order, n_looked_at), n_columns)
     table = _table([_column(kind, statistics, j, values[:, j]) for j in range(n_columns)])

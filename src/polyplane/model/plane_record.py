@@ -232,7 +232,7 @@ def record_of(
 ) -> PlaneRecord:
     """The classifier that training has reached: `models[e][p]` is problem p of estimator e."""
     groups, classes, signs, columns = [], [], [], []
-    n_units = models[0][0].n_units
+    n_units = max(made.n_units for problems in models for made in problems)
     for e, problems in enumerate(models):
         for p, made in enumerate(problems):
             code, unit = np.divmod(made.owner, n_units)

@@ -87,7 +87,8 @@ def test_planes_of_few_of_many_columns_are_described_too(tmp_path):
     columns = np.sort(GENERATOR.permutation(900)[:4])
     wide, new = np.zeros((240, 900), np.float32), np.zeros((300, 900), np.float32)
     wide[:, columns], new[:, columns] = X, NEW
-    model = pp.PolyplaneClassifier(random_state=0, **OURS).fit(sp.csr_matrix(wide), Y)
+    ours = OURS | {"columns": "auto"}
+    model = pp.PolyplaneClassifier(random_state=0, **ours).fit(sp.csr_matrix(wide), Y)
     pp.save(model, tmp_path / "model")
     assert "prediction.features.columns.used" in ModelFile(tmp_path / "model").arrays
     assert_predicts_alike(model, tmp_path / "model", sp.csr_matrix(new), new)

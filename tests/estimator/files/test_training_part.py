@@ -150,6 +150,7 @@ def test_a_training_of_an_older_version_is_brought_up_to_date(tmp_path, monkeypa
         training["planes"]["seed"] = training["planes"].pop("germ")
         name = "training.planes.models.0.planes"
         arrays[f"{name}.sums"] = arrays.pop(f"{name}.Theta")
+        return True
 
     monkeypatch.setattr(learning, "TRAINING_NOW", TRAINING_NOW + 1)
     monkeypatch.setitem(migrations.TRAININGS, TRAINING_NOW, renamed)

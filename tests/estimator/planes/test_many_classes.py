@@ -12,7 +12,7 @@ N_PAIRS = N_CLASSES * (N_CLASSES - 1) // 2
 X = np.random.default_rng(0).normal(size=(4 * N_CLASSES, 3)).astype(np.float32)
 Y = np.arange(len(X)) % N_CLASSES
 SMALL = {"n_planes": 2, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
-         "units": 1, "shrinkage": 0.05, "skip_right": True}  # fmt: skip
+         "units": 1, "shrinkage": 0.05, "learn_from": "unsure"}  # fmt: skip
 MACHINES = [
     pp.PegasosClassifier(multi_class="ovo", max_iter=1),
     pp.CPMClassifier(n_planes=2, max_iter=1),

@@ -30,7 +30,7 @@ SET = {
     "init": "subset",
     "units": 1,
     "shrinkage": 0.05,
-    "skip_right": True,
+    "learn_from": "unsure",
 }
 VARIANTS = [
     AMMClassifier(),

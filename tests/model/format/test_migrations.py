@@ -12,10 +12,12 @@ from polyplane.model.format.migrations import FORMAT_NOW, migrated
 def renamed(values, arrays):
     values["size"] = values.pop("length")
     arrays["new"] = arrays.pop("old")
+    return True
 
 
 def doubled(values, arrays):
     values["size"] *= 2
+    return True
 
 
 def test_steps_are_made_in_order():
@@ -23,6 +25,11 @@ def test_steps_are_made_in_order():
     assert migrated(values, arrays, 1, 3, {1: renamed, 2: doubled})
     assert values == {"size": 6}
     assert list(arrays) == ["new"]
+
+
+def test_a_step_may_not_know_what_a_file_holds():
+    values, arrays = {"length": 3}, {"old": np.arange(3)}
+    assert not migrated(values, arrays, 1, 3, {1: renamed, 2: lambda values, arrays: False})
 
 
 def test_what_is_up_to_date_stays_as_it_is():

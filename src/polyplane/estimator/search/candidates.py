@@ -39,18 +39,18 @@ CLEARLY = 0.98  # of the loss: what a change must reach to be taken
 Setting = dict[str, Any]
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
-    "step_size": 0.3, "units": 4, "shrinkage": 0.1, "skip_right": False,
+    "step_size": 0.3, "units": 4, "shrinkage": 0.1, "learn_from": "all",
 }  # fmt: skip
 OF_WIDE: Setting = OF_TABLES | {
-    "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "skip_right": True,
+    "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
 }  # fmt: skip
 LINEAR: Setting = {"n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03}
 FIRST_CHANGES: tuple[Setting, ...] = (
     {"columns": "fine", "shrinkage": 0.3},
     {"columns": "fine", "shrinkage": 1.0},
     {"columns": "rank", "shrinkage": 0.1},
-    {"columns": "plain", "shrinkage": 0.03, "skip_right": True},
-    {"columns": "knots", "shrinkage": 0.03, "skip_right": True},
+    {"columns": "plain", "shrinkage": 0.03, "learn_from": "unsure"},
+    {"columns": "knots", "shrinkage": 0.03, "learn_from": "unsure"},
     {"columns": "fine", **LINEAR, "shrinkage": 0.1},
     {"columns": "plain", **LINEAR},
 )
@@ -77,7 +77,7 @@ class Trials:
     """Candidates for the settings of a machine, and the rows on which they are tried."""
 
     SEARCHED = (
-        "columns", "n_planes", "start_scale", "step_size", "units", "shrinkage", "skip_right",
+        "columns", "n_planes", "start_scale", "step_size", "units", "shrinkage", "learn_from",
     )  # fmt: skip
 
     def __init__(

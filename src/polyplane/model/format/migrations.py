@@ -29,7 +29,7 @@ def _one_unit(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
     if prediction.get("algorithm") == "polyplane" and isinstance(found, dict) and found:
         passes = found.get("max_iter")
         n_passes = passes if isinstance(passes, int) and passes > 0 else 40
-        found |= {"units": 1, "shrinkage": 2 / n_passes, "skip_right": True}
+        found |= {"units": 1, "shrinkage": 2 / n_passes, "learn_from": "unsure"}
     return True
 
 
