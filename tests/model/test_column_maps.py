@@ -429,3 +429,19 @@ def test_hats_cannot_widen():
     columns = column_map(dense_rows(X, 1.0), np.arange(60), 3, "knots")
     with pytest.raises(ValueError, match=r"5 columns, 2 more than before.*columns='plain'"):
         columns.widened(5)
+
+
+def test_very_many_flags_are_words():
+    generator = np.random.default_rng(0)
+    X = sp.csr_array((generator.random((30, 2_500)) < 0.01).astype(np.float32))
+    found = column_map(csr_rows(X, 1), in_place(30), 2_500, "knots")
+    assert found.table is None
+
+
+@with_every_kind
+def test_entries_are_counted_before_rows_are_written_out(kind):
+    X = mixed_columns()
+    found = column_map(rows_of(X), in_place(len(X)), X.shape[1], kind)
+    for rows in (rows_of(X), csr_rows(sp.csr_array(X.astype(np.float32)), 1)):
+        entries = packed(found.for_training(rows), in_place(len(X))).values.size
+        assert entries <= found.count_entries(rows) <= 4 * entries

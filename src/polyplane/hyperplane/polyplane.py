@@ -632,6 +632,6 @@ def _written_out(columns: Any, data: TrainingData) -> TrainingData:
     """The data as steps see them, mapped once and for all unless they are too large for that."""
     rows = columns.for_training(data.rows)
     n_rows = count_rows(rows)
-    if not isinstance(rows, CsrRows) and n_rows * columns.count_entries() <= MOST_PACKED:
+    if not isinstance(rows, CsrRows) and columns.count_entries(data.rows) <= MOST_PACKED:
         rows = packed(rows, in_place(n_rows))
     return data._replace(rows=rows)

@@ -47,6 +47,7 @@ KINDS = "plain", "rank", "knots", "fine"
 LEVELS = {"rank": (), "knots": ((8, 0.3),), "fine": ((8, 1.0), (32, 1.0), (128, 1.0))}
 # hats of a column, and their share of the squared length
 MOST_KNOTS = {"rank": 64, "knots": 64, "fine": 128}
+MOST_FLAGS = 2_000  # columns of 0 and 1 without any other: more are a text
 ROOM_OF_FEW = 64  # real columns: fewer are a table, whatever they hold
 LEAST_TABULAR_SHARE = 0.75  # of entries that are not zero
 MOST_ALIKE = 10.0  # times as large are most columns as others if all are of one kind
@@ -97,11 +98,14 @@ class ColumnMap:
         n_knots = 0 if self.table is None else int(self.table.knots.size)
         return self.n_features if n_knots == 0 else self.n_columns + n_knots
 
-    def count_entries(self) -> int:
-        """Most features of a row that are not zero in training, of columns that are mapped."""
-        if self.table is None:
-            return self.n_columns
-        return self.n_columns + int(np.minimum(self.table.n_hats, 2).sum())
+    def count_entries(self, rows: Any) -> int:
+        """Most features of all rows together that are not zero in training."""
+        n_rows, table = count_rows(rows), self.table
+        n_linear = rows.values.size if isinstance(rows, CsrRows) else n_rows * self.n_columns
+        if table is None:
+            return n_linear
+        is_shifted = (table.shifts != 0) & (np.diff(table.knot_starts) == 0)
+        return n_linear + n_rows * int(is_shifted.sum() + np.minimum(table.n_hats, 2).sum())
 
     def for_training(self, rows: Any) -> Rows:
         """Rows as training sees them; a constant of 0 stays 0."""
@@ -345,6 +349,8 @@ def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
     """Whether columns are quantities of their own: few, or dense, or of different sizes."""
     is_real = ~statistics.is_binary & (statistics.deviation >= LEAST_DEVIATION)
     n_nonzero = statistics.n_nonzero[is_real]
+    if n_nonzero.size == 0 and is_real.size > MOST_FLAGS:
+        return False  # words that are there or not
     if n_nonzero.size < ROOM_OF_FEW or n_nonzero.sum() >= LEAST_TABULAR_SHARE * (
         n_rows * n_nonzero.size
     ):
