@@ -111,7 +111,7 @@ def names():
         if name not in LONG
         and not (sp.issparse(sets.load(name)[0]) and sets.load(name)[0].shape[1] > MOST_COLUMNS)
     ]
-    return [*known, *tables.TABLES]
+    return [*tables.TABLES, *known]
 
 
 def main():
@@ -137,8 +137,8 @@ def main():
 
 
 def cell(one):
-    if "refuses" in one:
-        return "refuses"
+    if "error" not in one:
+        return "refuses" if "refuses" in one else ""
     return (
         f"{one['error']:.2f} ({one['loss']:.3f}; {one['seconds']:.1f} s; "
         f"{one['microseconds']:.1f} µs)"
