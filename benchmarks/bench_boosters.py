@@ -124,9 +124,14 @@ def main():
                 of_set[rival] = measure(name, rival)
                 FILE.write_text(json.dumps(found, indent=1))
                 print(name, rival, of_set[rival], flush=True)
+    report(found)
+
+
+def report(found):
+    """The table of what was measured so far."""
     lines = [
-        [name, *(cell(found[name][rival]) for rival in RIVALS)] for name in names()
-    ]  # fmt: skip
+        [name, *(cell(of_set.get(rival, {})) for rival in RIVALS)] for name, of_set in found.items()
+    ]
     publish(
         "boosters",
         "Boosting as it comes on every data set and raw table",
