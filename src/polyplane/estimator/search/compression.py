@@ -18,15 +18,21 @@ from polyplane.engine.planes.planes import Array
 __all__ = ["needed_planes"]
 
 SHARES_AT_ONCE = (0.25, 0.05, 0.0)  # of the planes, that go between two looks; one at least
-TINY = 1e-300  # least that is left of a unit
+TINY = 1e-300  # least sum: scores of a row may differ by nearly 700
 
 
 class _State(NamedTuple):
     """What a set of planes makes of the rows."""
 
-    shares: Array  # [row, plane] of each plane in its unit
-    probability: Array  # [row] of the own class
-    others: Array  # [row, class] share of each class in all, 0 for the own class
+    left: Array  # [row, plane] of the sum of its unit without the plane
+    own: Array  # [row] score of the own class over the best rival
+    rivals: Array  # [row, class] exp(score - that of the best rival); 0 for the own class
+
+    @property
+    def probability(self) -> Array:
+        """Of the own class of each row."""
+        probability: Array = special.expit(self.own - _log(self.rivals.sum(axis=1)))
+        return probability
 
 
 def needed_planes(
@@ -34,8 +40,8 @@ def needed_planes(
 ) -> Array:
     """Indices of the planes that stay; `scores` are rows by planes, `labels` those of the rows.
 
-    `owner` is the unit of each plane, ordered by class. The probability of a row's class may
-    change by `most_change` in the mean; every unit keeps a plane.
+    `owner` is the unit of each plane; units of a class follow each other. The probability of a
+    row's class may change by `most_change` in the mean; every unit keeps a plane.
     """
     scores = np.asarray(scores, np.float64)
     kept = np.arange(owner.size)
@@ -58,29 +64,50 @@ def needed_planes(
 
 def _state(scores: Array, owner: Array, labels: Array, n_units: int) -> _State:
     units, place = np.unique(owner, return_inverse=True)
-    by_unit = np.argsort(place, kind="stable")
-    starts = np.searchsorted(place[by_unit], np.arange(units.size))
-    best = np.maximum.reduceat(scores[:, by_unit], starts, axis=1)
+    of_unit = [np.flatnonzero(place == unit) for unit in range(units.size)]
+    best = np.stack([scores[:, planes].max(axis=1) for planes in of_unit], axis=1)
     parts = np.exp(scores - best[:, place])
-    totals = np.add.reduceat(parts[:, by_unit], starts, axis=1)
+    totals = np.stack([parts[:, planes].sum(axis=1) for planes in of_unit], axis=1)
+    left = np.empty_like(parts)
+    for planes in of_unit:
+        left[:, planes] = _sums_without_each(parts[:, planes])
     of_class = np.full((len(scores), owner.max() // n_units + 1), -np.inf)
     classes = units // n_units
-    first_units = np.searchsorted(classes, np.unique(classes))
-    of_class[:, np.unique(classes)] = np.add.reduceat(best + np.log(totals), first_units, axis=1)
-    others = special.softmax(of_class, axis=1)
+    for code in np.unique(classes):
+        of_class[:, code] = (best + np.log(totals))[:, classes == code].sum(axis=1)
     rows = np.arange(len(scores))
-    probability = others[rows, labels]
-    others[rows, labels] = 0
-    return _State(parts / totals[:, place], probability, others)
+    own = of_class[rows, labels]
+    of_class[rows, labels] = -np.inf
+    best_rival = of_class.max(axis=1)
+    return _State(left / totals[:, place], own - best_rival, np.exp(of_class - best_rival[:, None]))
 
 
 def _expendable(state: _State, owner: Array, labels: Array, before: Array, n_units: int) -> Array:
     """Planes by what changes without each of them, least first; last ones of a unit are not."""
-    left = np.maximum(1 - state.shares, TINY)  # of the unit's sum of exponentials
-    classes, p = owner // n_units, state.probability[:, None]
-    is_own = classes == labels[:, None]
-    own = p * left / np.maximum(p * left + (1 - p), TINY)
-    rival = p / np.maximum(1 - state.others[:, classes] * (1 - left), TINY)
-    change = np.abs(np.where(is_own, own, rival) - before[:, None]).mean(axis=0)
+    classes, own = owner // n_units, state.own[:, None]
+    without = _sums_without_each(state.rivals)[:, classes]
+    rivals = np.where(
+        classes == labels[:, None],
+        state.rivals.sum(axis=1)[:, None],
+        without + state.rivals[:, classes] * state.left,
+    )
+    lost = np.where(classes == labels[:, None], _log(state.left), 0.0)
+    after = special.expit(own + lost - _log(rivals))
+    change = np.abs(after - before[:, None]).mean(axis=0)
     by_change = np.argsort(change, kind="stable")
     return by_change[np.bincount(owner)[owner[by_change]] > 1]
+
+
+def _sums_without_each(parts: Array) -> Array:
+    """Of each row; the largest part is left out, not taken off: what is left may be far smaller."""
+    sums: Array = parts.sum(axis=1, keepdims=True) - parts
+    largest = parts.argmax(axis=1)[:, None]
+    others = parts.copy()
+    np.put_along_axis(others, largest, 0, axis=1)
+    np.put_along_axis(sums, largest, others.sum(axis=1, keepdims=True), axis=1)
+    return np.maximum(sums, 0)
+
+
+def _log(sums: Array) -> Array:
+    logs: Array = np.log(np.maximum(sums, TINY))
+    return logs
