@@ -3,8 +3,9 @@
 First come maps of the columns with the shrinkage that suits them, and linear models: what data
 differ in most. Then come neighbours of the winner, one change each, and in the end the changes that
 won, together. A trial is judged by the loss of its calibrated probabilities on rows that took no
-part in it, which is steadier than their error; a change is taken if it wins 2% of that loss, and
-more than the standard error of the difference: less is luck. All must win that over a linear one.
+part in it, which is steadier than their error; a change is taken if it wins 2% of that loss (1%
+where there are many rows), and more than the standard error of the difference: less is luck. All
+must win that over a linear model.
 Few rows are held out several times. Trials go on from where they stopped: all make a third of their
 passes, with steps that fall to 0, and the better half the rest, with new ones.
 """
@@ -28,6 +29,7 @@ __all__ = ["GoOn", "Setting", "Split", "Trials"]
 
 MOST_ROWS = 20_000  # to train a trial on
 MOST_ROWS_OF_MANY_CLASSES = 10_000
+SHARE_OF_MANY = 3  # of very many rows one in so many, up to twice as many
 FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
 N_SPLITS = 3
 FEW_CLASSES = 4  # are tried on more rows
@@ -35,7 +37,7 @@ MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 640), (16, 640)  # of a class, and of al
 MOST_PAIRED = 20  # classes that are taken in pairs
 RUNGS = 5, 15  # passes of a trial; the winner makes those of a fit
 WORTH_IT = 0.995  # of the loss: what the passes of a fit must reach to be made
-CLEARLY = 0.98  # of the loss: what a change must reach to be taken
+CLEARLY, CLEARLY_ON_MANY = 0.98, 0.99  # of the loss: what a change must reach to be taken
 Setting = dict[str, Any]
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
@@ -92,8 +94,10 @@ class Trials:
         self.machine, self.labels, self.seed = machine, labels, seed
         self.n_passes = n_passes  # of the fit
         n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
+        n_most = max(n_most, min(members.size // SHARE_OF_MANY, 2 * n_most))
         chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
         self.is_sample = chosen.size < members.size
+        self.is_small_sample = 2 * chosen.size < members.size
         weights = data.weights[chosen] if data.weights.size else np.ones(chosen.size, np.float32)
         self.data = TrainingData(packed(data.rows, chosen), data.labels[chosen], weights)
         order, share = in_place(chosen.size), machine.validation_fraction
@@ -106,6 +110,7 @@ class Trials:
         self.trials: dict[Any, list[Trial]] = {}
         self.first_guess = self._first_guess()
         self.rungs = RUNGS
+        self.clearly = CLEARLY_ON_MANY if self.is_sample else CLEARLY
 
     def _maps(self, order: Array) -> dict[str, ColumnMap]:
         """Those maps of the columns that differ."""
@@ -182,7 +187,9 @@ class Trials:
         """As many passes as are worth their time, and the calibration after them."""
         n_passes, n_most = self.rungs[-1], self.n_passes
         judgement = self.judge(best, n_passes, report)
-        if n_most > n_passes and self.machine.max_iter == "auto":
+        if self.is_small_sample:
+            n_passes = n_most  # more rows than are tried here carry more passes
+        elif n_most > n_passes and self.machine.max_iter == "auto":
             after_all = self.judge(best, n_most, report)
             if after_all.loss < WORTH_IT * judgement.loss:
                 n_passes, judgement = n_most, after_all
@@ -198,7 +205,7 @@ class Trials:
         judged = [self.judge(one, self.rungs[-1], report) for one in linear]
         place = int(np.argmin([one.loss for one in judged]))
         of_best = self.judge(best, self.rungs[-1], report)
-        return best if of_best.clearly_beats(judged[place], CLEARLY) else linear[place]
+        return best if of_best.clearly_beats(judged[place], self.clearly) else linear[place]
 
     def _winners(self, candidates: list[Setting], n_threads: int, report: Report) -> list[Setting]:
         """Those that are clearly better than the first, best first, and then the first."""
@@ -208,7 +215,7 @@ class Trials:
         better = [
             (judgement.loss, k)
             for k, judgement in enumerate(found)
-            if judgement is not None and judgement.clearly_beats(first, CLEARLY)
+            if judgement is not None and judgement.clearly_beats(first, self.clearly)
         ]
         return [candidates[k] for _, k in sorted(better)] + candidates[:1]
 
