@@ -297,12 +297,18 @@ def test_wide_sparse_data_are_left_alone_but_for_their_constant(kind, constant):
 
 @pytest.mark.parametrize(
     ("share", "n_columns", "is_tabular"),
-    [(0.1, 63, True), (0.1, 80, False), (0.7, 201, False), (0.8, 201, True)],
+    [(0.1, 63, True), (0.1, 80, False), (0.7, 201, False), (1.0, 201, False)],
 )
-def test_few_or_dense_columns_are_tabular(share, n_columns, is_tabular):
+def test_few_columns_are_tabular(share, n_columns, is_tabular):
     X = wide_and_sparse(share, n_columns)
     found = column_map(rows_of(X), in_place(len(X)), n_columns, "plain")
     assert (found.table is not None) == is_tabular
+
+
+def test_dense_columns_of_both_signs_are_tabular():
+    X = np.random.default_rng(0).standard_normal((40, 300))
+    assert column_map(rows_of(X), in_place(40), 300, "plain").table is not None
+    assert column_map(rows_of(X + 5), in_place(40), 300, "plain").table is None
 
 
 @pytest.mark.parametrize("n_flags", [150, 200, 201, 900])

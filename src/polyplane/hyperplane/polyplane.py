@@ -189,8 +189,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
             "What real columns become: standardised ('plain'), that and their ranks ('rank'), that "
             "and eight hat functions along them ('knots'), or hats at up to 128 knots ('fine'); "
             "unless plain, columns of 3 to 8 values become categories. Columns of 0 and 1 are left "
-            "as they are. 'auto' also leaves alone data in which all columns are of one kind and "
-            "mostly zero, such as texts and images."
+            "as they are. 'auto' also leaves alone data in which many columns are of one kind and "
+            "without a sign, such as texts and images."
         ),
     )
     max_iter: int | str = parameter(  # type: ignore[assignment]

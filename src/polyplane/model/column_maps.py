@@ -9,8 +9,8 @@ Knots    values that are met often have one each, the others lie evenly among th
          up to 64 ('fine': 128). The hats of a level are at some of them, evenly.
 Others   columns of 0 and 1 are left as they are, so that sparse rows stay sparse; unless plain, a
          column of 3 to 8 values is a category, with a hat for each of them and no linear feature.
-         Columns that never change say nothing and are dropped. Data in which all columns are of one
-         kind and mostly zero, such as texts and images, are left alone altogether.
+         Columns that never change say nothing and are dropped. Data in which many columns are of
+         one kind and without a sign, such as texts and images, are left alone altogether.
 Length   values and ranks have the squared length 1/2 each, as all of a column's hats have that of
          their level; one factor then brings the whole to length 1 in the root mean square: steps
          then suit all data. The constant feature is 1 beside them; data left alone get one as long
@@ -50,7 +50,11 @@ MOST_KNOTS = {"rank": 64, "knots": 64, "fine": 128}
 MOST_FLAGS = 2_000  # columns of 0 and 1 without any other: more are a text
 ROOM_OF_FEW = 64  # real columns: fewer are a table, whatever they hold
 LEAST_TABULAR_SHARE = 0.75  # of entries that are not zero
-MOST_ALIKE = 10.0  # times as large are most columns as others if all are of one kind
+LEAST_MEAN, LEAST_POSITIVE = (
+    0.1,
+    0.9,
+)  # deviations, and share of columns: ink and counts have no sign
+MOST_ALIKE = 100.0  # times as large are most columns as others if all are of one kind
 LEAST_DEVIATION = 1e-30  # below that a column counts as constant: its factor would overflow
 VERY_WIDE = 200  # columns, of which only those in use get features if that is at most half
 ROWS_LOOKED_AT = 20_000
@@ -346,19 +350,20 @@ def column_map(
 
 
 def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
-    """Whether columns are quantities of their own: few, or dense, or of different sizes."""
+    """Whether columns are quantities of their own: few, of different sizes, or of both signs."""
     is_real = ~statistics.is_binary & (statistics.deviation >= LEAST_DEVIATION)
     n_nonzero = statistics.n_nonzero[is_real]
     if n_nonzero.size == 0 and is_real.size > MOST_FLAGS:
         return False  # words that are there or not
-    if n_nonzero.size < ROOM_OF_FEW or n_nonzero.sum() >= LEAST_TABULAR_SHARE * (
-        n_rows * n_nonzero.size
-    ):
+    if n_nonzero.size < ROOM_OF_FEW:
         return True
     squared = np.square(statistics.mean[is_real]) + np.square(statistics.deviation[is_real])
     sizes = np.sqrt(squared * n_rows / np.maximum(n_nonzero, 1))  # of entries that are not zero
     small, large = np.quantile(sizes, [0.1, 0.9])
-    return bool(large > MOST_ALIKE * small)
+    is_dense = n_nonzero.sum() >= LEAST_TABULAR_SHARE * n_rows * n_nonzero.size
+    is_positive = statistics.mean[is_real] > LEAST_MEAN * statistics.deviation[is_real]
+    is_of_both_signs = is_dense and is_positive.mean() < LEAST_POSITIVE
+    return bool(large > MOST_ALIKE * small) or is_of_both_signs
 
 
 def _root_mean_square_length(statistics: ColumnStatistics) -> float:
