@@ -28,7 +28,7 @@ def data_of(name):
 def measure(name):
     """Errors, losses, planes, seconds of fits, microseconds of a prediction, what was found."""
     X, y, X_test, y_test = data_of(name)
-    found = {"errors": [], "losses": [], "planes": [], "seconds": [], "settings": []}
+    found = {"errors": [], "losses": [], "planes": [], "seconds": [], "columns": []}
     for seed in SEEDS:
         model = PolyplaneClassifier(random_state=seed, n_jobs=-1)
         start = time.perf_counter()
@@ -39,7 +39,7 @@ def measure(name):
         shares = model.predict_proba(X_test[known])
         found["losses"].append(float(log_loss(y_test[known], shares, labels=model.classes_)))
         found["planes"].append(int(model.n_planes_))
-        found["settings"].append(model.settings_)
+        found["columns"].append(model.settings_["columns"])
     one_thread = model.set_params(n_jobs=1)
     one_thread.predict(X_test)
     times = []
@@ -86,7 +86,7 @@ def line_of(name, ours, peers, boosters):
     rivals = rivals_of(name, peers, boosters)
     best = min(rivals, key=rivals.get) if rivals else ""
     light = boosters.get(name, {}).get("LightGBM 400", {})
-    kinds = [setting["columns"] for setting in ours["settings"]]
+    kinds = ours["columns"]
     return [
         name, f"{rivals[best]:.2f} ({best})" if best else "",
         *(f"{rivals[one]:.2f}" if one in rivals else "" for one in ("linear SVM", "rbf SVM")),

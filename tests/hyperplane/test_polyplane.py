@@ -488,3 +488,13 @@ def test_real_data_digits_in_bytes():
     model = PolyplaneClassifier(random_state=0, max_iter=10, n_jobs=2).fit(X[::15], y[::15])
     assert model.settings_["multi_class"] == "ovo"
     assert np.mean(model.predict(X_test) != y_test) < 0.065
+
+
+@needs_compilation
+def test_one_hot_columns_do_not_keep_real_ones_from_their_knots():
+    generator = np.random.default_rng(0)
+    flags = np.eye(700)[generator.integers(0, 700, 900)]
+    real = generator.lognormal(0, 1, (900, 3)) * [1, 100, 1e4]
+    y = (np.abs(np.log(real[:, 0])) < 0.6).astype(int)  # a band, which no line has
+    model = PolyplaneClassifier(random_state=0).fit(np.hstack([real, flags]), y)
+    assert model.settings_["columns"] != "plain"

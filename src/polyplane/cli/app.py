@@ -62,7 +62,7 @@ def run(words: Sequence[str]) -> int:
     except click.UsageError as error:
         path = f"polyplane {words[0]}" if words[0] in VERBS else "polyplane"
         message = error.format_message()
-        tell(f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{path} --help`.")
+        tell(f"{message}{'' if message.endswith(('.', '?', '?)')) else '.'} See `{path} --help`.")
         return BAD_CALL
     return int(code or 0)
 

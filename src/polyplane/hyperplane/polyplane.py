@@ -1,22 +1,24 @@
-"""Our own machine: prototype planes trained by cross-entropy on the log-sum-exp of each class.
+"""Our own machine: prototype planes trained by cross-entropy on sums of soft maxima.
 
 Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-lead_i)),  the lead being the own class's
-            score over that of all others together, and a class's score the log-sum-exp of its
-            planes
-Algorithm   stochastic steps over all planes (`engine/planes/softmax.py`), from planes that start as
-            prototypes of their class (`estimator/search/prototypes.py`)
-Columns     real ones are standardised, or replaced by their ranks, or spread over hat functions;
-            0/1 columns and wide sparse data are left alone (`model/column_maps.py`).
-            Standardisation is folded into the planes in the end, so that they apply to X itself.
-Units       start_scale is in units of 1 / margin, the median distance between the scores of the
+            score over that of all others together, and a class's score the sum over its units of
+            the log-sum-exp of their planes
+Algorithm   stochastic steps over all planes (`engine/planes/softmax.py` with one unit a class,
+            `engine/planes/soft_units.py` with several), from planes that start as prototypes of
+            their class (`estimator/search/prototypes.py`)
+Columns     real ones are standardised and, unless plain, there as ranks and hats as well; 0/1
+            columns, texts and images are left alone (`model/column_maps.py`). In the end all of it
+            is folded into the planes, which then apply to X itself or to two hats a column.
+Shrinkage   alpha = shrinkage / (step * rows): planes shrink as much in a pass of any fit, so that
+            what suits a short one suits a long one.
+Margins     start_scale is in units of 1 / margin, the median distance between the scores of the
             best own and the best other prototype, and step_size likewise with 16 prototypes a
             class: so much alike are the steps that then suit different data that few are tried.
 Fewer       planes below `FLOOR` in every row of their class for a whole pass are dropped on the
             way; in the end those that decide next to nothing (`estimator/search/compression.py`).
-Settings    what is 'auto' is found by successive halving on held-out rows
-            (`estimator/search/candidates.py`), whose scores also give the factor that calibrates
-            probabilities. One candidate has a single plane per class: multinomial logistic
-            regression.
+Settings    what is 'auto' is found on held-out rows (`estimator/search/candidates.py`), whose
+            scores also give the factor that calibrates probabilities. One candidate has a single
+            plane per class: multinomial logistic regression.
 Streams     the first rows are kept until there are enough to start from; until then planes start
             anew whenever there are twice as many. A class met later starts around its first row.
 """

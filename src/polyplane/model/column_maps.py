@@ -48,7 +48,7 @@ LEVELS = {"rank": (), "knots": ((8, 0.3),), "fine": ((8, 1.0), (32, 1.0), (128, 
 # hats of a column, and their share of the squared length
 MOST_KNOTS = {"rank": 64, "knots": 64, "fine": 128}
 MOST_FLAGS = 2_000  # columns of 0 and 1 without any other: more are a text
-ROOM_OF_FEW = 64  # real columns: fewer are a table, whatever they hold
+FEW_COLUMNS = 64  # real columns: fewer are a table, whatever they hold
 LEAST_TABULAR_SHARE = 0.75  # of entries that are not zero
 LEAST_MEAN, LEAST_POSITIVE = (
     0.1,
@@ -95,6 +95,10 @@ class ColumnMap:
     def has_knots(self) -> bool:
         """Whether prediction, too, has to map rows."""
         return self.table is not None and self.table.knots.size > 0
+
+    def count_knotted(self) -> int:
+        """Columns with knots."""
+        return 0 if self.table is None else int((np.diff(self.table.knot_starts) > 0).sum())
 
     @property
     def n_folded(self) -> int:
@@ -355,7 +359,7 @@ def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
     n_nonzero = statistics.n_nonzero[is_real]
     if n_nonzero.size == 0 and is_real.size > MOST_FLAGS:
         return False  # words that are there or not
-    if n_nonzero.size < ROOM_OF_FEW:
+    if n_nonzero.size < FEW_COLUMNS:
         return True
     squared = np.square(statistics.mean[is_real]) + np.square(statistics.deviation[is_real])
     sizes = np.sqrt(squared * n_rows / np.maximum(n_nonzero, 1))  # of entries that are not zero
