@@ -63,7 +63,9 @@ PAIRS = AMMClassifier(multi_class="ovo")
 SAME_LOOPS = [  # variants that take other paths around them
     SEARCHING,
     PAIRS,
-    PolyplaneClassifier(columns="knots", multi_class="ovo", **SET | {"units": 2}),
+    PolyplaneClassifier(
+        columns="knots", multi_class="ovo", directions="principal", **SET | {"units": 2}
+    ),
     PolyplaneClassifier(columns="rank", multi_class="ovr", fit_intercept=False, **SET),
     MMClassifier(n_planes=7),  # more planes than a tile has lanes
     AMMClassifier(prune_interval=7, prune_budget=3.0),

@@ -10,7 +10,7 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import with_planes, zero_planes
 from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, packed
 from polyplane.model import column_maps as module
-from polyplane.model.column_maps import KINDS, column_map
+from polyplane.model.column_maps import KINDS, can_turn, column_map
 from tests.engine.rows.test_storage import STORAGES, score
 from tests.examples import examples
 
@@ -267,6 +267,70 @@ def test_plain_columns_are_predicted_from_the_rows_themselves():
     found = column_map(rows, in_place(len(X)), X.shape[1], "plain")
     assert found.for_prediction(rows) is rows
     assert X.shape[1] == found.n_features
+
+
+# ---- directions ------------------------------------------------------------------------------
+
+
+def directions_of(X, Z):
+    """Principal directions, of variance 1, of the standardised ranks of columns of many values."""
+    both = np.vstack([X, Z]).astype(np.float64)
+    ranks = []
+    for seen, x in zip(X.T, both.T, strict=True):
+        if len(set(seen)) > 8:
+            knots = knots_of(seen, 64)
+            of_knots = [rank_of(knot, seen) for knot in knots]
+            of_seen = np.interp(seen, knots, of_knots)
+            ranks.append((np.interp(x, knots, of_knots) - of_seen.mean()) / of_seen.std())
+    ranks = np.array(ranks)
+    _, directions = np.linalg.eigh(np.cov(ranks[:, : len(X)]))
+    found = directions.T @ ranks
+    found /= found[:, : len(X)].std(axis=1, ddof=1, keepdims=True)
+    return found.T[: len(X)], found.T[len(X) :]
+
+
+@pytest.mark.parametrize("kind", ["rank", "knots", "fine"])
+@pytest.mark.parametrize("storage", ["float32", "CSR"])
+def test_directions_are_mapped_like_columns(kind, storage):
+    X = mixed_columns()
+    rows = STORAGES[storage](X, 1)
+    found = column_map(rows, in_place(len(X)), X.shape[1], kind, turns=True)
+    n_mapped = X.shape[1] + found.turn.weights.shape[1]
+    assert found.n_columns == X.shape[1]
+    turned = features_of(module.turned_rows(rows, found.turn), n_mapped)[:, 1:]
+    np.testing.assert_array_equal(turned[:, : X.shape[1]], X)
+    directions, _ = directions_of(X, X[:1])
+    signs = np.sign((directions * turned[:, X.shape[1] :]).sum(axis=0))
+    np.testing.assert_allclose(turned[:, X.shape[1] :], directions * signs, atol=1e-4)
+    features = features_of(found.for_training(rows), found.n_features)[:, 1:]
+    again = column_map(rows_of(turned), in_place(len(X)), n_mapped, kind)
+    expected = features_of(again.for_training(rows_of(turned)), again.n_features)[:, 1:]
+    np.testing.assert_array_equal(features, expected)
+
+
+@pytest.mark.parametrize("kind", ["rank", "knots", "fine"])
+def test_folded_planes_see_directions(kind):
+    X = mixed_columns()
+    found = column_map(rows_of(X), in_place(len(X)), X.shape[1], kind, turns=True)
+    Z = np.vstack([X[::9], X[::9] * 2 - 40])
+    sums = planes_like(found.n_features, 0)
+    trained = features_of(found.for_training(rows_of(Z)), found.n_features) @ sums
+    folded, left = found.folded(sums), found.of_prediction()
+    seen = features_of(left.for_prediction(rows_of(Z)), left.n_features)
+    np.testing.assert_allclose(seen @ folded, trained, atol=1e-3)
+    assert len(folded) == 1 + found.n_folded == 1 + left.n_features
+
+
+def test_plain_columns_and_single_ones_have_no_directions():
+    X = mixed_columns()
+    plain = column_map(rows_of(X), in_place(len(X)), X.shape[1], "plain", turns=True)
+    assert plain.turn is None
+    assert not can_turn(plain)
+    single = np.random.default_rng(0).standard_normal((50, 1))
+    found = column_map(rows_of(single), in_place(50), 1, "knots", turns=True)
+    assert found.turn is None
+    assert not can_turn(found)
+    assert can_turn(column_map(rows_of(X), in_place(len(X)), X.shape[1], "knots"))
 
 
 def wide_and_sparse(share=0.1, n_columns=201):

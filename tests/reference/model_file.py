@@ -19,7 +19,7 @@ class ModelFile:
         with safe_open(path, framework="np") as file:
             self.metadata = file.metadata()
             self.arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        assert self.metadata["format"] == "3"
+        assert self.metadata["format"] == "4"
         self.model = json.loads(self.metadata["polyplane"])["prediction"]
         self.labels = self.model["labels"]["values"]
         self.path = "planes" if self.model["planes"] else "support_vectors"
@@ -78,10 +78,25 @@ class ModelFile:
         if about["products"]:
             X, constant = products(X, about["products"]), constant * about["products"]["coef0"]
         elif about["columns"] and about["columns"]["ranks"]:
-            X = self.ranked(X, about["columns"])
+            X = self.ranked(self.turned(X, about["columns"]), about["columns"])
         elif "prediction.features.columns.used" in self.arrays:
             X = X[:, self.arrays["prediction.features.columns.used"]]
         return np.hstack([np.full((len(X), 1), constant), X])
+
+    def turned(self, X, about):
+        """Columns, and directions behind them."""
+        if about["turn"] is None:
+            return X
+
+        def of(name):
+            return self.arrays[f"prediction.features.columns.turn.{name}"]
+
+        ranks = [
+            np.interp(X[:, j], of("knots")[a:b], of("ranks")[a:b])
+            for j, (a, b) in enumerate(itertools.pairwise(of("knot_starts").tolist()))
+            if a < b
+        ]
+        return np.hstack([X, np.stack(ranks, axis=1) @ of("weights")])
 
     def ranked(self, X, about):
         """Linear features of all columns, and hats behind them."""

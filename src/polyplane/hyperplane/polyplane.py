@@ -91,6 +91,7 @@ AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 IN_STREAM = {
     "n_planes": 16, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
     "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "learn_from": "unsure",
+    "directions": "none",
 }  # fmt: skip
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
@@ -193,6 +194,15 @@ class PolyplaneClassifier(HyperplaneClassifier):
             "unless plain, columns of 3 to 8 values become categories. Columns of 0 and 1 are left "
             "as they are. 'auto' also leaves alone data in which many columns are of one kind and "
             "without a sign, such as texts and images."
+        ),
+    )
+    directions: str = parameter(
+        default="auto",
+        allowed=one_of("auto", "none", "principal"),
+        meaning=(
+            "'principal' gives planes the principal directions of real columns as well, mapped "
+            "like columns: for columns that say more together than alone, such as length, width "
+            "and depth. Plain columns have none."
         ),
     )
     max_iter: int | str = parameter(  # type: ignore[assignment]
@@ -367,7 +377,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
             kind = self._setting("columns")
             is_whole = start.first_rows is None  # a stream may come to any column
             is_set = self.columns != "auto"
-            start.columns = column_map(data.rows, members, n_columns, kind, is_whole, is_set)
+            turns = self._setting("directions") == "principal"
+            start.columns = column_map(data.rows, members, n_columns, kind, is_whole, is_set, turns)
         start.columns = start.columns.widened(n_columns)
         if not start.columns.knows(data.rows):
             _take_all_columns(training)
@@ -476,7 +487,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             views = {k: _written_out(columns, trials.data) for k, columns in trials.maps.items()}
 
             def begin(setting: Setting, split: Split) -> GoOn:
-                seen = views[split.kind]._replace(weights=split.data.weights)
+                seen = views[split.view]._replace(weights=split.data.weights)
                 return self._trial(setting, split, seen, labels, seed)
 
             with progress(title, n_steps, self._shows(), is_search=True) as report:

@@ -21,6 +21,9 @@ Folding  standardisation is linear, so finished planes take it in: they apply to
          thousands, a fifth at a million. All that is made of a column with knots is straight
          between two of them: there planes become their values at the knots, two of which count for
          a row, however many features it was trained on. Beyond its knots a column is cut.
+Turned   where asked for, the principal directions of the ranks of real columns stand behind the
+         columns and are mapped like them, standardised and with ranks and hats of their own: for
+         columns that say more together than alone. Columns of few values take no part.
 Width    of wide sparse data with at most half of the columns in use only these have features: a
          fit costs what its rows hold, however far apart their columns are.
 Rows     statistics are of all training rows, values and ranks of at most 20,000, evenly spaced.
@@ -40,8 +43,9 @@ from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.leveled import LevelTable, leveled_rows
 from polyplane.engine.rows.mapped import ColumnTable, mapped_rows
 from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, matrix_of, packed
+from polyplane.engine.rows.turned import Turn, n_directions, turned_rows
 
-__all__ = ["KINDS", "ColumnMap", "FoldedMap", "column_map", "compact_rows"]
+__all__ = ["KINDS", "ColumnMap", "FoldedMap", "can_turn", "column_map", "compact_rows"]
 
 KINDS = "plain", "rank", "knots", "fine"
 LEVELS = {"rank": (), "knots": ((8, 0.3),), "fine": ((8, 1.0), (32, 1.0), (128, 1.0))}
@@ -59,6 +63,8 @@ LEAST_DEVIATION = 1e-30  # below that a column counts as constant: its factor wo
 VERY_WIDE = 200  # columns, of which only those in use get features if that is at most half
 ROWS_LOOKED_AT = 20_000
 MOST_CATEGORIES = 8
+MOST_TURNED = 64  # real columns: directions through more would cost more than planes
+LEAST_VARIANCE = 1e-4  # of a direction, as a share of the mean: below it is rounding
 HALF = math.sqrt(0.5)
 NOTHING = np.empty(0, np.float32)
 
@@ -90,6 +96,7 @@ class ColumnMap:
     n_features: int  # in training, without the constant
     constant: float  # value of the constant feature in training, where there is an intercept
     used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
+    turn: Turn | None = None  # that adds columns before they are mapped
 
     @property
     def has_knots(self) -> bool:
@@ -104,12 +111,18 @@ class ColumnMap:
     def n_folded(self) -> int:
         """Features of finished planes, without the constant."""
         n_knots = 0 if self.table is None else int(self.table.knots.size)
-        return self.n_features if n_knots == 0 else self.n_columns + n_knots
+        return self.n_features if n_knots == 0 else self.n_mapped + n_knots
+
+    @property
+    def n_mapped(self) -> int:
+        """Columns that are mapped: those of X, and directions."""
+        return self.n_columns + n_directions(self.turn)
 
     def count_entries(self, rows: Any) -> int:
         """Most features of all rows together that are not zero in training."""
         n_rows, table = count_rows(rows), self.table
         n_linear = rows.values.size if isinstance(rows, CsrRows) else n_rows * self.n_columns
+        n_linear += n_rows * n_directions(self.turn)
         if table is None:
             return n_linear
         is_shifted = (table.shifts != 0) & (np.diff(table.knot_starts) == 0)
@@ -121,13 +134,13 @@ class ColumnMap:
         seen: Rows = (
             rows._replace(constant=np.float32(self.constant * rows.constant))
             if self.table is None
-            else leveled_rows(rows, self.table)
+            else leveled_rows(_turned(rows, self.turn), self.table)
         )
         return seen
 
     def for_prediction(self, rows: Any) -> Rows:
         """Rows as folded planes see them; their constant must be 1, intercept or not."""
-        rows = self._compact(rows)
+        rows = _turned(self._compact(rows), self.turn)
         seen: Rows = mapped_rows(rows, self._prediction_table()) if self.has_knots else rows
         return seen
 
@@ -168,7 +181,7 @@ class ColumnMap:
         folded[0] -= (folded[1 + plain] * table.shifts[plain, None]).sum(axis=0)
         for j in np.flatnonzero(has_knots).tolist():
             first, end = table.knot_starts[j : j + 2]
-            at_knots = slice(1 + self.n_columns + first, 1 + self.n_columns + end)
+            at_knots = slice(1 + self.n_mapped + first, 1 + self.n_mapped + end)
             folded[at_knots] = _values_at_knots(table, j, planes[1:])
         return folded.astype(np.float32)
 
@@ -181,7 +194,7 @@ class ColumnMap:
             return replace(self, n_columns=n_columns)
         if self.table is None:
             return replace(self, n_columns=n_columns, n_features=n_columns)
-        if self.n_features > self.n_columns:
+        if self.n_features > self.n_columns:  # directions, too, come with knots
             raise ValueError(
                 f"X has {n_columns} columns, {n_new} more than before: the model's planes see "
                 f"columns='knots', which cannot widen. Fit with columns='plain' for such streams."
@@ -202,7 +215,7 @@ class ColumnMap:
     def of_prediction(self) -> "FoldedMap":
         """What is left of the map once planes have taken in all that is linear."""
         table = self._prediction_table() if self.has_knots else None
-        return FoldedMap(table, self.n_columns, self.n_folded, used=self.used)
+        return FoldedMap(table, self.n_columns, self.n_folded, used=self.used, turn=self.turn)
 
     def _prediction_table(self) -> ColumnTable:
         """Columns as they are, or two hats at the knots beside each value."""
@@ -231,6 +244,7 @@ class FoldedMap:
     n_features: int  # without the constant
     constant: float = 1.0  # of the rows that planes see
     used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
+    turn: Turn | None = None  # that adds columns before they are mapped
 
     @property
     def has_knots(self) -> bool:
@@ -253,8 +267,13 @@ class FoldedMap:
     def for_prediction(self, rows: Any) -> Rows:
         """Rows as planes see them; their constant must be 1, intercept or not."""
         rows = rows if self.used is None else compact_rows(rows, self.used)
-        seen: Rows = rows if self.table is None else mapped_rows(rows, self.table)
-        return seen
+        if self.table is None:
+            return rows  # type: ignore[no-any-return]
+        return mapped_rows(_turned(rows, self.turn), self.table)
+
+
+def _turned(rows: Any, turn: Turn | None) -> Any:
+    return rows if turn is None else turned_rows(rows, turn)
 
 
 def _spread_planes(sums: Array, used: Array | None, n_columns: int) -> Array:
@@ -331,11 +350,12 @@ def column_map(
     kind: str,
     may_leave_out: bool = False,
     must_map: bool = False,
+    turns: bool = False,
 ) -> ColumnMap:
     """The map of this kind for dense or CSR rows, found from the rows of `order`.
 
     It may leave out columns that none of all rows uses. Texts and images are left alone, unless
-    they must be mapped.
+    they must be mapped. Directions are there if it turns, and can: plain columns do not.
     """
     if kind not in KINDS:
         raise ValueError(f"columns must be one of {', '.join(KINDS)}, not {kind!r}.")
@@ -347,10 +367,48 @@ def column_map(
     if is_left_alone and not must_map:
         length = _root_mean_square_length(statistics) or 1.0
         return ColumnMap(None, n_columns, n_features, length, used)
-    n_looked_at = 0 if kind == "plain" else ROWS_LOOKED_AT
-    values = _values(rows, _evenly_spaced(order, n_looked_at), n_columns)
-    table = _table([_column(kind, statistics, j, values[:, j]) for j in range(n_columns)])
-    return ColumnMap(table, n_columns, n_columns + int(table.n_hats.sum()), 1.0)
+    some = _evenly_spaced(order, 0 if kind == "plain" else ROWS_LOOKED_AT)
+    values = _values(rows, some, n_columns)
+    turn = _turn(values, statistics) if turns and kind != "plain" else None
+    n_mapped = n_columns + n_directions(turn)
+    if turn is not None:
+        turned = turned_rows(rows, turn)
+        statistics = column_statistics(turned, order, n_mapped)
+        values = _values(turned, some, n_mapped)
+    table = _table([_column(kind, statistics, j, values[:, j]) for j in range(n_mapped)])
+    return ColumnMap(table, n_columns, n_mapped + int(table.n_hats.sum()), 1.0, turn=turn)
+
+
+def can_turn(columns: ColumnMap) -> bool:
+    """Whether there are real columns with knots, not too many, to have directions."""
+    if columns.table is None:
+        return False
+    is_spread = (columns.table.n_hats > 0).sum(axis=0) > 1  # categories have one level
+    return 1 < int((is_spread & (np.diff(columns.table.knot_starts) > 0)).sum()) <= MOST_TURNED
+
+
+def _turn(values: Array, statistics: ColumnStatistics) -> Turn | None:
+    """Principal directions of the standardised ranks of the real columns, of variance 1."""
+    knots: list[Array] = [NOTHING] * values.shape[1]
+    ranks: list[Array] = [NOTHING] * values.shape[1]
+    of_rows = []
+    is_real = ~statistics.is_binary & (statistics.deviation >= LEAST_DEVIATION)
+    for j in np.flatnonzero(is_real).tolist():
+        distinct, counts = np.unique(values[:, j], return_counts=True)
+        if distinct.size > MOST_CATEGORIES:
+            chosen = _knots(counts, MOST_KNOTS["rank"])
+            knots[j] = distinct[chosen]
+            ranks[j] = _rank_level(distinct, counts, chosen).places.astype(np.float32)
+            of_rows.append(np.interp(values[:, j], knots[j], ranks[j]))
+    if not 1 < len(of_rows) <= MOST_TURNED:
+        return None
+    variances, directions = np.linalg.eigh(np.cov(of_rows))
+    kept = variances > LEAST_VARIANCE * variances.mean()
+    weights = directions[:, kept] / np.sqrt(variances[kept])
+    weights *= np.sign(weights[np.abs(weights).argmax(axis=0), np.arange(weights.shape[1])])
+    starts = np.cumsum([0, *(one.size for one in knots)]).astype(np.int32)
+    by_column = np.ascontiguousarray(weights, np.float32)
+    return Turn(starts, np.concatenate(knots), np.concatenate(ranks), by_column)
 
 
 def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:

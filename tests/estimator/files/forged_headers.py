@@ -35,7 +35,9 @@ MACHINES = [
     pp.CPMClassifier(n_planes=2, max_iter=1, early_stopping=True),
     pp.Poly2Classifier(max_iter=1),
     pp.SAMMClassifier(max_iter=1),
-    pp.PolyplaneClassifier(n_planes=2, columns="knots", step_size=0.3, max_iter=1, search=False),
+    pp.PolyplaneClassifier(
+        n_planes=2, columns="knots", step_size=0.3, max_iter=1, search=False, directions="principal"
+    ),
     pp.HullerClassifier(C=1.0),
     pp.LaSVMClassifier(multi_class="ovr"),
     pp.KernelPegasosClassifier(max_iter=1),

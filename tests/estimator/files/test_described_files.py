@@ -38,7 +38,7 @@ MACHINES = [
     pp.PolyplaneClassifier(columns="plain", **OURS),
     pp.PolyplaneClassifier(columns="rank", multi_class="ovo", **OURS),
     pp.PolyplaneClassifier(columns="knots", n_estimators=2, **OURS),
-    pp.PolyplaneClassifier(columns="knots", multi_class="ovr", **OURS),
+    pp.PolyplaneClassifier(columns="knots", multi_class="ovr", directions="principal", **OURS),
     pp.Poly2Classifier(coef0=0.5),
     pp.Poly2Classifier(n_hash=9, gamma=0.3),
     pp.HullerClassifier(C=1.0),

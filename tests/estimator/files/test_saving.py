@@ -42,7 +42,13 @@ def quick(name, **parameters):
     """A machine that is trained in no time."""
     machine = getattr(pp, name)
     if name == "PolyplaneClassifier":
-        parameters = {"n_planes": 3, "columns": "knots", "step_size": 0.3, **parameters}
+        parameters = {
+            "n_planes": 3,
+            "columns": "knots",
+            "step_size": 0.3,
+            "directions": "principal",
+            **parameters,
+        }
     return machine(max_iter=2, random_state=1, **parameters)
 
 

@@ -38,7 +38,7 @@ VARIANTS = [
     AMMClassifier(multi_class="ovo", combine="margin"),
     CPMClassifier(sides="negative", multi_class="ovr"),
     Poly2Classifier(),
-    PolyplaneClassifier(columns="knots", multi_class="ovo", **SET),
+    PolyplaneClassifier(columns="knots", multi_class="ovo", directions="principal", **SET),
     PolyplaneClassifier(columns="plain", multi_class="ovr", **SET),
     HullerClassifier(),
     LaSVMClassifier(kernel="poly"),

@@ -50,6 +50,7 @@ __all__ = [
     "mapped_rows",
     "put_entry",
     "put_linear",
+    "rank_of",
     "spread_base_row",
 ]
 
@@ -187,7 +188,7 @@ def find_knots(page: Any) -> Any:
 
 
 @inlined
-def _rank(table: Any, knot: Any, x: Any) -> Any:
+def rank_of(table: Any, knot: Any, x: Any) -> Any:
     """Value at x of the line from this knot to the next, level beyond both."""
     left, lower = at(table.knots, knot), at(table.ranks, knot)
     share = (x - left) / (at(table.knots, knot + 1) - left)
@@ -204,7 +205,7 @@ def _rank_columns(page: Any) -> Any:
     find_knots(page)
     for k in range(page.n_ranked):
         j = at(page.inner.columns, k)
-        put(page.row_value, j, _rank(page.table, at(page.index, k), at(page.row_value, j)))
+        put(page.row_value, j, rank_of(page.table, at(page.index, k), at(page.row_value, j)))
 
 
 @inlined

@@ -45,7 +45,7 @@ from polyplane.estimator.validation import TrainingData
 from polyplane.model.column_maps import ColumnMap
 from polyplane.model.decomposition import Problem
 from polyplane.model.format.checks import LARGEST_COUNT, need
-from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, check_used, rises
+from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, TURN, check_map, rises
 from polyplane.model.format.schema import (
     Count,
     Flag,
@@ -282,14 +282,6 @@ LEVELS = Table(
 )
 
 
-def _check_map(columns: ColumnMap) -> None:
-    n_hats = 0
-    if columns.table is not None:
-        need(columns.table.shifts.size == columns.n_columns, "a map is of other columns")
-        n_hats = int(columns.table.n_hats.sum())
-    check_used(columns, n_hats)
-
-
 COLUMN_MAP = Table(
     ColumnMap,
     {
@@ -298,9 +290,10 @@ COLUMN_MAP = Table(
         "constant": Number(),
         "used": Maybe(Wholes("int32", ("feature",))),
         "levels": Maybe(Nested(LEVELS)),
+        "turn": Maybe(Nested(TURN)),
     },
     {"columns": "n_columns", "features": "n_features", "levels": "table"},
-    check=_check_map,
+    check=check_map,
 )
 
 

@@ -22,7 +22,7 @@ from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
 from polyplane.estimator.validation import TrainingData
-from polyplane.model.column_maps import KINDS, ColumnMap, column_map
+from polyplane.model.column_maps import KINDS, ColumnMap, can_turn, column_map
 from polyplane.model.decomposition import Decomposition
 
 __all__ = ["GoOn", "Setting", "Split", "Trials"]
@@ -42,7 +42,7 @@ CLEARLY, CLEARLY_ON_MANY = 0.98, 0.99  # of the loss: what a change must reach t
 Setting = dict[str, Any]
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
-    "step_size": 0.3, "units": 4, "shrinkage": 0.1, "learn_from": "all",
+    "step_size": 0.3, "units": 4, "shrinkage": 0.1, "learn_from": "all", "directions": "none",
 }  # fmt: skip
 OF_WIDE: Setting = OF_TABLES | {
     "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
@@ -50,13 +50,23 @@ OF_WIDE: Setting = OF_TABLES | {
 LINEAR: Setting = {"n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03}
 FIRST_CHANGES: tuple[Setting, ...] = (
     {"columns": "fine", "shrinkage": 0.3},
-    {"columns": "fine", "shrinkage": 1.0},
-    {"columns": "rank", "shrinkage": 0.1},
     {"columns": "plain", "shrinkage": 0.03, "learn_from": "unsure"},
     {"columns": "knots", "shrinkage": 0.03, "learn_from": "unsure"},
     {"columns": "fine", **LINEAR, "shrinkage": 0.1},
+    {"columns": "knots", "shrinkage": 0.1, "directions": "principal"},
+    {"columns": "fine", "shrinkage": 0.3, "directions": "principal"},
     {"columns": "plain", **LINEAR},
 )
+
+
+TURNED = "knots", "fine"  # columns that are tried with directions
+
+
+class View(NamedTuple):
+    """Which map of the columns."""
+
+    kind: str
+    turns: bool
 
 
 class Split(NamedTuple):
@@ -65,7 +75,7 @@ class Split(NamedTuple):
     data: TrainingData  # rows held out have no weight
     members: Array
     held_out: Array
-    kind: str  # of the map of the columns
+    view: View  # the map of the columns
     columns: ColumnMap
     centres: dict[Any, Array]  # of classes, found by trials of the same split
 
@@ -81,6 +91,7 @@ class Trials:
 
     SEARCHED = (
         "columns", "n_planes", "start_scale", "step_size", "units", "shrinkage", "learn_from",
+        "directions",
     )  # fmt: skip
 
     def __init__(
@@ -113,30 +124,37 @@ class Trials:
         self.rungs = RUNGS
         self.clearly = CLEARLY_ON_MANY if self.is_sample else CLEARLY
 
-    def _maps(self, order: Array) -> dict[str, ColumnMap]:
+    def _maps(self, order: Array) -> dict[View, ColumnMap]:
         """Those maps of the columns that differ."""
         machine = self.machine
         is_set = machine.columns != "auto"
         rows, n_columns = self.data.rows, machine.n_features_in_
+
+        def mapped(view: View) -> ColumnMap:
+            return column_map(rows, order, n_columns, view.kind, True, is_set, view.turns)
+
         kinds = [machine.columns] if is_set else KINDS
-        maps = {k: column_map(rows, order, n_columns, k, True, is_set) for k in kinds}
+        maps = {view: mapped(view) for view in (View(kind, False) for kind in kinds)}
         if not is_set:
             maps = {k: one for k, one in maps.items() if one.count_knotted() <= MOST_KNOTTED}
         if not any(columns.has_knots for columns in maps.values()):
-            kind = next(iter(maps))
-            return {kind: maps[kind]}
+            view = next(iter(maps))
+            return {view: maps[view]}
+        if machine.directions != "none":
+            turned = [View(kind, True) for (kind, _), one in maps.items() if can_turn(one)]
+            maps |= {view: mapped(view) for view in turned if is_set or view.kind in TURNED}
         return maps
 
     # ---- candidates ------------------------------------------------------------------------
 
     def _first_guess(self) -> Setting:
-        kind, columns = next(iter(self.maps.items()))
+        (kind, _), columns = next(iter(self.maps.items()))
         if columns.table is None:
             is_paired = 2 < self.labels.size <= MOST_PAIRED
             pairs = {"multi_class": "ovo"} if is_paired else {}
             n_planes = self._first_planes(*MOST_PLANES_OF_WIDE)
             return OF_WIDE | pairs | {"columns": kind, "n_planes": n_planes}
-        kind = OF_TABLES["columns"] if OF_TABLES["columns"] in self.maps else kind
+        kind = OF_TABLES["columns"] if View(OF_TABLES["columns"], False) in self.maps else kind
         return OF_TABLES | {"columns": kind, "n_planes": self._first_planes(*MOST_PLANES)}
 
     def _first_planes(self, of_class: int, of_all: int) -> int:
@@ -145,10 +163,11 @@ class Trials:
     def _first_round(self) -> list[Setting]:
         if next(iter(self.maps.values())).table is None:
             return self._open([self.first_guess, self.first_guess | LINEAR])
-        known = [change for change in FIRST_CHANGES if change["columns"] in self.maps]
-        if len(self.maps) == 1:  # the others would be the same
-            kind = next(iter(self.maps))
-            known = [change | {"columns": kind} for change in FIRST_CHANGES]
+        kinds = {view.kind for view in self.maps}
+        changes = [*FIRST_CHANGES]
+        if len(kinds) == 1:  # the others would be the same
+            changes = [change | {"columns": next(iter(kinds))} for change in FIRST_CHANGES]
+        known = [change for change in changes if view_of(OF_TABLES | change) in self.maps]
         return self._open([self.first_guess, *(self.first_guess | change for change in known)])
 
     def _second_round(self, best: Setting) -> list[Setting]:
@@ -158,8 +177,9 @@ class Trials:
         if n_planes > 1:
             changes += [{"start_scale": 1.0}, {"n_planes": n_planes * 2}]
             changes.append({"units": 1 if best["units"] > 1 else 4})
-            if not self.is_sample:  # more rows than are tried here carry more planes, not fewer
-                changes.append({"n_planes": n_planes // 4})
+            is_turned = best["directions"] == "principal"
+            changes.append({"directions": "none" if is_turned else "principal"})
+        changes = [one for one in changes if view_of(best | one) in self.maps]
         return self._open([best, *(best | change for change in changes)])
 
     def _open(self, candidates: list[Setting]) -> list[Setting]:
@@ -261,7 +281,9 @@ class Trials:
 
     def split(self, setting: Setting, place: int) -> Split:
         """What a trial of a setting is trained on and judged by."""
-        kind = setting["columns"]
+        view = view_of(setting)
+        if view not in self.maps:  # such columns have no directions
+            view = View(view.kind, False)
         members, held_out = self.splits[place]
         weights = self.data.weights.copy()
         weights[held_out] = 0  # not even to start from
@@ -269,10 +291,15 @@ class Trials:
             data=self.data._replace(weights=weights),
             members=members,
             held_out=held_out,
-            kind=kind,
-            columns=self.maps[kind],
-            centres=self.centres.setdefault((kind, place), {}),
+            view=view,
+            columns=self.maps[view],
+            centres=self.centres.setdefault((view, place), {}),
         )
+
+
+def view_of(setting: Setting) -> View:
+    """The map of the columns that a setting asks for."""
+    return View(setting["columns"], setting["directions"] == "principal")
 
 
 def _is_linear(setting: Setting) -> bool:

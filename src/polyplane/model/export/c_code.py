@@ -58,26 +58,56 @@ static inline void name_planes(const float *x, float *planes) {
 }
 """
 
-MAPPED_ROWS = """
+RANKS = """
 /* Rank of a value: lines between the knots of its column, level beyond them. */
-static inline float name_rank(int32_t j, float x) {
-    int32_t low = NAME_KNOT_STARTS[j], high = NAME_KNOT_STARTS[j + 1] - 2;
+static inline float name_rank(const int32_t *starts, const float *knots, const float *ranks,
+                              int32_t j, float x) {
+    int32_t low = starts[j], high = starts[j + 1] - 2;
     while (low < high) {
         int32_t middle = (low + high + 1) / 2;
-        if (NAME_KNOTS[middle] <= x) low = middle;
+        if (knots[middle] <= x) low = middle;
         else high = middle - 1;
     }
-    float share = (x - NAME_KNOTS[low]) / (NAME_KNOTS[low + 1] - NAME_KNOTS[low]);
+    float share = (x - knots[low]) / (knots[low + 1] - knots[low]);
     share = share < 0.0f ? 0.0f : share > 1.0f ? 1.0f : share;
-    return NAME_RANKS[low] + share * (NAME_RANKS[low + 1] - NAME_RANKS[low]);
+    return ranks[low] + share * (ranks[low + 1] - ranks[low]);
 }
+"""
 
+COLUMNS = """
+/* What is mapped: the columns of a row. */
+static inline void name_turn(const float *x, float *seen) {
+    for (int32_t j = 0; j < NAME_N_FEATURES; j++) seen[j] = name_scaled(j, x[j]);
+}
+"""
+
+TURNED_COLUMNS = """
+/* What is mapped: the columns of a row, and directions through their ranks. */
+static inline void name_turn(const float *x, float *seen) {
+    float *directions = seen + NAME_N_FEATURES;
+    int32_t ranked = 0;
+    for (int32_t d = 0; d < NAME_N_DIRECTIONS; d++) directions[d] = 0.0f;
+    for (int32_t j = 0; j < NAME_N_FEATURES; j++) {
+        seen[j] = name_scaled(j, x[j]);
+        if (NAME_TURN_STARTS[j] == NAME_TURN_STARTS[j + 1]) continue;
+        float rank = name_rank(NAME_TURN_STARTS, NAME_TURN_KNOTS, NAME_TURN_RANKS, j, seen[j]);
+        for (int32_t d = 0; d < NAME_N_DIRECTIONS; d++)
+            directions[d] += rank * NAME_TURN_WEIGHTS[ranked][d];
+        ranked++;
+    }
+}
+"""
+
+MAPPED_ROWS = """
 /* Scores of all planes on a row: a linear feature of each column, and two hats beside its rank. */
 static inline void name_planes(const float *x, float *planes) {
+    float seen[NAME_N_FEATURES + NAME_N_DIRECTIONS];
+    name_turn(x, seen);
     name_start(planes);
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) {
-        float value = name_scaled(j, x[j]);
-        if (NAME_KNOT_STARTS[j] < NAME_KNOT_STARTS[j + 1]) value = name_rank(j, value);
+    for (int32_t j = 0; j < NAME_N_FEATURES + NAME_N_DIRECTIONS; j++) {
+        float value = seen[j];
+        if (NAME_KNOT_STARTS[j] < NAME_KNOT_STARTS[j + 1])
+            value = name_rank(NAME_KNOT_STARTS, NAME_KNOTS, NAME_RANKS, j, value);
         name_add(planes, j, (value - NAME_SHIFTS[j]) * NAME_FACTORS[j]);
         if (NAME_N_HATS[j] > 0) {
             float place = value * (float)(NAME_N_HATS[j] - 1);

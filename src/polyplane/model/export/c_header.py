@@ -13,6 +13,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.mapped import MappedRows
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, n_mapped
 from polyplane.engine.rows.storage import DenseRows
+from polyplane.engine.rows.turned import TurnedRows, n_directions
 from polyplane.model.decision_rules import rule_of
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.export import c_code
@@ -134,7 +135,16 @@ def _write_mapped(header: Header, exported: Exported, record: PlaneRecord) -> No
     header.table("FIRST_HAT", table.first_hat)
     header.code("\n")
     header.define("HEIGHT", np.float32(table.height))
-    header.code(c_code.PLANES + c_code.MAPPED_ROWS)
+    base = exported.rows.base
+    turn = base.table if isinstance(base, TurnedRows) else None
+    header.define("N_DIRECTIONS", n_directions(turn))
+    if turn is not None:
+        header.table("TURN_STARTS", turn.knot_starts)
+        header.table("TURN_KNOTS", turn.knots)
+        header.table("TURN_RANKS", turn.ranks)
+        header.table("TURN_WEIGHTS", turn.weights)
+    columns = c_code.COLUMNS if turn is None else c_code.TURNED_COLUMNS
+    header.code(c_code.PLANES + c_code.RANKS + columns + c_code.MAPPED_ROWS)
 
 
 def _write_products(header: Header, exported: Exported, record: PlaneRecord) -> None:

@@ -1,6 +1,7 @@
 """Planes as ONNX: rows as planes see them, scores of planes, and scores of their groups.
 
 Plain rows   one Gemm over X.
+Directions   ranks of columns times weights, behind the columns before these are mapped.
 Mapped rows  ranks by interpolation between knots. Which knots a value lies between is found by
              halving, a Gather for each bit: comparing it with all of them would take 62 times the
              memory of X. Hats rise to the left of their place and fall to the right of it, the
@@ -19,6 +20,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.mapped import ColumnTable, MappedRows
 from polyplane.engine.rows.products import HashedRows, Poly2Rows
 from polyplane.engine.rows.storage import DenseRows
+from polyplane.engine.rows.turned import Turn, TurnedRows
 from polyplane.model.export.content import (
     Exported,
     group_starts,
@@ -55,6 +57,8 @@ def _plain(graph: Graph, x: str, record: PlaneRecord, exported: Exported, consta
 def _mapped(graph: Graph, x: str, record: PlaneRecord, exported: Exported, constants: Array) -> str:
     """Columns that planes see as they are, then linear features of ranks, then hats."""
     table = exported.rows.table
+    if isinstance(exported.rows.base, TurnedRows):
+        x = graph.add("Concat", x, _directions(graph, x, exported.rows.base.table), axis=1)
     has_knots = np.diff(table.knot_starts) > 0
     plain, ranked = np.flatnonzero(~has_knots), np.flatnonzero(has_knots)
     ranks = _ranks(graph, graph.add("Gather", x, ranked, axis=1), table, ranked)
@@ -70,7 +74,13 @@ def _mapped(graph: Graph, x: str, record: PlaneRecord, exported: Exported, const
     return graph.add("Gemm", seen, plane_features(record)[features], constants)
 
 
-def _ranks(graph: Graph, x: str, table: ColumnTable, ranked: Array) -> str:
+def _directions(graph: Graph, x: str, turn: Turn) -> str:
+    ranked = np.flatnonzero(np.diff(turn.knot_starts))
+    ranks = _ranks(graph, graph.add("Gather", x, ranked, axis=1), turn, ranked)
+    return graph.add("MatMul", ranks, turn.weights)
+
+
+def _ranks(graph: Graph, x: str, table: ColumnTable | Turn, ranked: Array) -> str:
     """Ranks of the columns with knots: lines between knots, level beyond them."""
     gaps = np.diff(table.knots, append=ZERO)
     rises = np.diff(table.ranks, append=ZERO)
@@ -82,7 +92,7 @@ def _ranks(graph: Graph, x: str, table: ColumnTable, ranked: Array) -> str:
     return graph.add("Add", graph.add("Gather", table.ranks, knot), climb)
 
 
-def _knot_before(graph: Graph, x: str, table: ColumnTable, ranked: Array) -> Any:
+def _knot_before(graph: Graph, x: str, table: ColumnTable | Turn, ranked: Array) -> Any:
     """The knot where the line of each value begins: as many inner knots are not above it.
 
     A value of infinity must not lead beyond the last line.

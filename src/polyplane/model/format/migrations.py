@@ -64,10 +64,23 @@ def _without_levels(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
     return True
 
 
-FORMAT_NOW = 3  # format 1 was never released
-FORMATS: dict[int, Step] = {2: _one_unit}  # from this format to the next
-TRAINING_NOW = 2
-TRAININGS: dict[int, Step] = {1: _without_levels}  # of the training part, to the next version
+def _without_directions(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Columns were mapped one by one; missing fields of maps are null."""
+    prediction = values.get("prediction")
+    if isinstance(prediction, dict) and prediction.get("algorithm") == "polyplane":
+        found = prediction.get("found")
+        if isinstance(found, dict) and found:
+            found["directions"] = "none"
+    return True
+
+
+FORMAT_NOW = 4  # format 1 was never released
+FORMATS: dict[int, Step] = {2: _one_unit, 3: _without_directions}  # from this format to the next
+TRAINING_NOW = 3
+TRAININGS: dict[int, Step] = {  # of the training part, to the next version
+    1: _without_levels,
+    2: lambda values, arrays: True,  # maps had no directions: missing fields are null
+}
 
 
 def migrated(

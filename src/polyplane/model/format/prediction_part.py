@@ -15,6 +15,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.mapped import ColumnTable
 from polyplane.engine.rows.products import n_mapped
 from polyplane.engine.rows.storage import CsrRows
+from polyplane.engine.rows.turned import Turn, n_directions
 from polyplane.engine.support.gram import (
     squared_lengths,
 )
@@ -51,7 +52,8 @@ from polyplane.model.scaling import SCALER
 __all__ = [
     "MOST_UNITS",
     "ROWS",
-    "check_used",
+    "TURN",
+    "check_map",
     "read_fitted",
     "read_prediction",
     "refusing",
@@ -118,18 +120,38 @@ RANKS = Table(
 )
 
 
-def _check_map(columns: FoldedMap) -> None:
-    n_hats = 0
-    if columns.table is not None:
-        need(columns.table.shifts.size == columns.n_columns, "a map is of other columns")
-        n_hats = int(columns.table.n_hats.sum())
-    check_used(columns, n_hats)
+def _check_turn(turn: Turn) -> None:
+    n_knots = np.diff(turn.knot_starts)
+    ends_well = turn.knot_starts[0] == 0 and turn.knot_starts[-1] == turn.knots.size
+    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
+    need(rises(turn.ranks, turn.knot_starts), "ranks do not rise")
+    need(len(turn.weights) == (n_knots > 0).sum(), "directions are of other columns")
 
 
-def check_used(columns: Any, n_hats: int) -> None:
+TURN = Table(
+    Turn,
+    {
+        "knot_starts": Wholes("int32", ("column + 1",)),
+        "knots": Numbers("float32", ("knot",)),
+        "ranks": Numbers("float32", ("knot",)),
+        "weights": Numbers("float32", ("ranked", "direction")),
+    },
+    check=_check_turn,
+)
+
+
+def check_map(columns: Any) -> None:
     """Whether a map makes the features that it says, of the columns that it uses."""
+    n_hats, n_columns = 0, columns.n_columns
+    if columns.turn is not None:
+        is_of_columns = columns.turn.knot_starts.size == n_columns + 1
+        need(is_of_columns and columns.table is not None, "directions are of other columns")
+        n_columns += n_directions(columns.turn)
+    if columns.table is not None:
+        need(columns.table.shifts.size == n_columns, "a map is of other columns")
+        n_hats = int(columns.table.n_hats.sum())
     if columns.used is None:
-        need(columns.n_features == columns.n_columns + n_hats, "a map makes other features")
+        need(columns.n_features == n_columns + n_hats, "a map makes other features")
         return
     is_rising = bool((np.diff(columns.used) > 0).all()) and columns.used.size > 0
     is_within = is_rising and int(columns.used[-1]) < columns.n_columns
@@ -145,9 +167,10 @@ COLUMN_MAP = Table(
         "constant": Number(),
         "used": Maybe(Wholes("int32", ("feature",))),
         "ranks": Maybe(Nested(RANKS)),
+        "turn": Maybe(Nested(TURN)),
     },
     {"columns": "n_columns", "features": "n_features", "ranks": "table"},
-    check=_check_map,
+    check=check_map,
 )
 
 PRODUCTS = Table(
