@@ -83,3 +83,26 @@ def train(W, owner, X, y, order, *, step, alpha=0.0, n_steps=0, sharpness=1.0, e
         t += 1
         every_step.append(W.copy())
     return W, every_step
+
+
+# ---- squared hinges: one plane a class, each against all others --------------------------
+
+
+def squared_hinge_direction(W, x, label):
+    """Minus the gradient of sum over k of max(0, 1 - y_k W_k x)^2 / 2."""
+    signs = np.where(np.arange(len(W)) == label, 1.0, -1.0)
+    return np.outer(signs * np.maximum(0, 1 - signs * (W @ x)), x)
+
+
+def squared_hinge(X, y, n_classes, order, step, alpha, n_steps, weights):
+    """W after visiting the rows in `order` from zeros, a constant 1 before them, and mistakes."""
+    X = np.hstack([np.ones((len(X), 1)), np.asarray(X, np.float64)])
+    W, shrunk_before, mistakes = np.zeros((n_classes, X.shape[1])), 1.0, 0
+    for t, i in enumerate(order):
+        eta, shrunk, _ = rates(t, step, alpha, n_steps, 1.0)
+        W *= shrunk / shrunk_before
+        shrunk_before = shrunk
+        scores = W @ X[i]
+        mistakes += scores[y[i]] <= np.delete(scores, y[i]).max()
+        W += eta * weights[i] * squared_hinge_direction(W, X[i], y[i])
+    return W, mistakes

@@ -5,7 +5,8 @@ Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-lead_i)),  the lead be
             the log-sum-exp of their planes
 Algorithm   stochastic steps over all planes (`engine/planes/softmax.py` with one unit a class,
             `engine/planes/soft_units.py` with several), from planes that start as prototypes of
-            their class (`estimator/search/prototypes.py`)
+            their class (`estimator/search/prototypes.py`); for texts, planes that start from
+            zero and follow squared hinges are tried as well (`engine/planes/squared_hinge.py`)
 Columns     real ones are standardised and, unless plain, there as ranks and hats as well; 0/1
             columns, texts and images are left alone (`model/column_maps.py`). In the end all of it
             is folded into the planes, which then apply to X itself or to two hats a column.
@@ -43,6 +44,7 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.engine.planes.soft_units import unit_epoch, unit_starts
 from polyplane.engine.planes.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
+from polyplane.engine.planes.squared_hinge import squared_hinge_epoch
 from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, packed, products
 from polyplane.engine.targets import rows_of
 from polyplane.estimator.parameters import (
@@ -68,6 +70,7 @@ from polyplane.estimator.search.prototypes import (
     in_units,
     margin_of,
     prototypes_of,
+    squared_length_of,
 )
 from polyplane.estimator.thread_safety import reads
 from polyplane.estimator.validation import TrainingData, weighty
@@ -91,7 +94,7 @@ AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 IN_STREAM = {
     "n_planes": 16, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
     "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "learn_from": "unsure",
-    "directions": "none",
+    "directions": "none", "loss": "cross-entropy",
 }  # fmt: skip
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
@@ -105,6 +108,7 @@ class Margins(OwnState):
     margin: float = 1.0  # between classes, of the prototypes from which planes start
     wide_margin: float = 1.0  # the same between few prototypes
     n_units: int = 1  # soft maxima of a class, since it started
+    is_squared: bool = False  # whether planes follow squared hinges, since they started
 
 
 @dataclass
@@ -174,6 +178,14 @@ class PolyplaneClassifier(HyperplaneClassifier):
         meaning=(
             "Rows that move planes: 'all', or those that are not yet right with more than 90% "
             "('unsure'), which suits clean data such as digits and costs accuracy on noisy tables."
+        ),
+    )
+    loss: str = parameter(
+        default="auto",
+        allowed=one_of("auto", "cross-entropy", "squared-hinge"),
+        meaning=(
+            "What steps make smaller; 'squared-hinge', of each class against all others, is for "
+            "linear models of texts (n_planes=1), and 'auto' tries it there."
         ),
     )
     init: str = parameter(
@@ -285,6 +297,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
         n_planes = int(self._setting("n_planes"))
         return min(int(self._setting("units")), n_planes)
 
+    def _follows_squared_hinges(self) -> bool:
+        return self._setting("loss") == "squared-hinge" and int(self._setting("n_planes")) == 1
+
     def _keeps_average(self, training: PlaneTraining) -> bool:
         return bool(self.average) and start_of(training).first_rows is not None
 
@@ -330,7 +345,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
         n_steps: int
         n_units = model.own.n_units
         visited = data.rows, model.targets(data), order, model.planes
-        if n_units == 1:
+        if model.own.is_squared:
+            n_steps = squared_hinge_epoch(*visited, model.rule, model.n_steps)
+        elif n_units == 1:
             n_steps = softmax_epoch(*visited, model.rule, model.n_steps)
         else:
             starts = unit_starts(model.planes, n_units * (int(model.codes.max()) + 1))
@@ -341,6 +358,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
         self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """Drop planes that had next to nothing of any row in the pass: they will not come back."""
+        if model.own.is_squared:
+            return False
         lanes = live_lanes(model.planes)
         shares, owner = model.planes.largest_shares[lanes], model.planes.owner[lanes]
         is_used = shares > FLOOR
@@ -405,6 +424,10 @@ class PolyplaneClassifier(HyperplaneClassifier):
         margins.margin = margin_of(model, data, members, made)
         margins.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
         n_units = margins.n_units = self._n_units()
+        if self._follows_squared_hinges():
+            margins.is_squared = True
+            margins.wide_margin = squared_length_of(model, data, members)
+            made = made._replace(planes=np.zeros_like(made.planes))
         scale = np.float32(float(self._setting("start_scale")) / margins.margin / n_units)
         made = in_units(made, n_units)
         model.planes = with_planes(model.planes, made.owner, made.planes * scale)

@@ -158,7 +158,8 @@ def _check_tally(tally: Any, planes: Planes) -> None:
 # what single machines keep of a model and of a training (`OwnState`): files tell it of all, and
 # where a machine keeps no such thing, as it stands here
 OWN_OF_MODEL = {
-    "start_length": 1.0, "margin": 1.0, "wide_margin": 1.0, "n_units": 1, "tally": None,
+    "start_length": 1.0, "margin": 1.0, "wide_margin": 1.0, "n_units": 1, "is_squared": False,
+    "tally": None,
 }  # fmt: skip
 OWN_OF_TRAINING = {"columns": None, "first_rows": None, "starts": True}
 
@@ -196,11 +197,12 @@ MODEL = Table(
         "margin": Number(LEAST),
         "wide_margin": Number(LEAST),
         "units": Count(1, MOST_UNITS),
+        "squared_hinge": Flag(),
         "tally": Maybe(Nested(TALLY)),
         "rule": Maybe(Rule()),
         "generator": Generator(),
     },
-    {"steps": "n_steps", "units": "n_units"},
+    {"steps": "n_steps", "units": "n_units", "squared_hinge": "is_squared"},
     before=lambda model: _with_own(model, OWN_OF_MODEL),
 )
 

@@ -43,11 +43,13 @@ Setting = dict[str, Any]
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
     "step_size": 0.3, "units": 4, "shrinkage": 0.1, "learn_from": "all", "directions": "none",
+    "loss": "cross-entropy",
 }  # fmt: skip
 OF_WIDE: Setting = OF_TABLES | {
     "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
 }  # fmt: skip
 LINEAR: Setting = {"n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03}
+SQUARED: Setting = LINEAR | {"loss": "squared-hinge", "step_size": 0.3}  # each class against all
 FIRST_CHANGES: tuple[Setting, ...] = (
     {"columns": "fine", "shrinkage": 0.3},
     {"columns": "plain", "shrinkage": 0.03, "learn_from": "unsure"},
@@ -91,7 +93,7 @@ class Trials:
 
     SEARCHED = (
         "columns", "n_planes", "start_scale", "step_size", "units", "shrinkage", "learn_from",
-        "directions",
+        "directions", "loss",
     )  # fmt: skip
 
     def __init__(
@@ -162,7 +164,8 @@ class Trials:
 
     def _first_round(self) -> list[Setting]:
         if next(iter(self.maps.values())).table is None:
-            return self._open([self.first_guess, self.first_guess | LINEAR])
+            linear = [self.first_guess | LINEAR, self.first_guess | SQUARED]
+            return self._open([self.first_guess, *linear])
         kinds = {view.kind for view in self.maps}
         changes = [*FIRST_CHANGES]
         if len(kinds) == 1:  # the others would be the same

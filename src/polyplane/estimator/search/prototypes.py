@@ -17,7 +17,14 @@ from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
 from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.validation import TrainingData
 
-__all__ = ["Prototypes", "first_of_each", "in_units", "margin_of", "prototypes_of"]
+__all__ = [
+    "Prototypes",
+    "first_of_each",
+    "in_units",
+    "margin_of",
+    "prototypes_of",
+    "squared_length_of",
+]
 
 ROWS_PER_CENTRE = 40  # that k-means looks at, and LEAST_ROWS of them in all
 LEAST_ROWS = 3_000
@@ -140,3 +147,12 @@ def margin_of(
     if margins.size == 0:  # of one class, or rows that are all alike
         return float(np.square(prototypes.planes[:, 1:]).sum(axis=1).mean()) or 1.0
     return float(np.median(margins))
+
+
+def squared_length_of(model: PlaneModel, data: TrainingData, members: Array) -> float:
+    """Mean squared length of some rows, with their constant."""
+    generator = np.random.default_rng(model.seed)
+    some = np.sort(generator.permutation(members)[:ROWS_FOR_MARGIN])
+    values = packed(data.rows, some).values
+    squared = float(np.square(values, dtype=np.float64).sum()) / some.size
+    return squared + float(data.rows.constant) ** 2 or 1.0

@@ -70,7 +70,17 @@ def _without_directions(values: dict[str, Any], arrays: dict[str, Array]) -> boo
     if isinstance(prediction, dict) and prediction.get("algorithm") == "polyplane":
         found = prediction.get("found")
         if isinstance(found, dict) and found:
-            found["directions"] = "none"
+            found |= {"directions": "none", "loss": "cross-entropy"}
+    return True
+
+
+def _with_cross_entropy(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Planes followed one loss; maps had no directions, and missing fields are null."""
+    planes = values.get("planes")
+    models = planes.get("models") if isinstance(planes, dict) else None
+    for model in models if isinstance(models, list) else ():
+        if isinstance(model, dict):
+            model["squared_hinge"] = False
     return True
 
 
@@ -79,7 +89,7 @@ FORMATS: dict[int, Step] = {2: _one_unit, 3: _without_directions}  # from this f
 TRAINING_NOW = 3
 TRAININGS: dict[int, Step] = {  # of the training part, to the next version
     1: _without_levels,
-    2: lambda values, arrays: True,  # maps had no directions: missing fields are null
+    2: _with_cross_entropy,
 }
 
 
