@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
 RARE = 20  # rows: categories met no more often stand together
 FOLDER = Path(os.environ.get("POLYPLANE_DATA", "../shared/data")) / "tables"
@@ -21,9 +21,10 @@ class Table(NamedTuple):
     file: str
     label: str | int
     separator: str = ","
-    test: str = ""  # a file of its own; without, a quarter of the rows
+    test: str = ""  # a file of its own; without, a quarter of the rows or one fold of them
     leaks: tuple[str, ...] = ()
     is_headed: bool = True
+    n_folds: int = 1  # of small tables, each of which is the test part once
 
 
 TABLES = {
@@ -33,9 +34,10 @@ TABLES = {
         "telco_churn/WA_Fn-UseC_-Telco-Customer-Churn.csv.gz", "Churn", leaks=("customerID",)
     ),
     "titanic": Table(
-        "titanic/titanic.csv.gz", "Survived", leaks=("PassengerId", "Name", "Ticket", "Cabin")
+        "titanic/titanic.csv.gz", "Survived", leaks=("PassengerId", "Name", "Ticket", "Cabin"),
+        n_folds=5,
     ),
-    "german_credit": Table("german_credit/german.data.gz", "CLASSIFICATION", " "),
+    "german_credit": Table("german_credit/german.data.gz", "CLASSIFICATION", " ", n_folds=5),
     "nsl_kdd": Table(
         "nsl_kdd/KDDTrain+_20Percent.txt.gz", 41, test="nsl_kdd/KDDTest+.txt.gz", leaks=("42",),
         is_headed=False,
@@ -67,13 +69,17 @@ def _read(table, file):
 
 
 @functools.cache
-def frames(name):
+def frames(name, fold=0):
     """Frame and labels to train on, frame and labels to test on; texts are categories."""
     table = TABLES[name]
     label = str(table.label)
     train = _read(table, table.file)
     if table.test:
         test = _read(table, table.test)
+    elif table.n_folds > 1:
+        parts = StratifiedKFold(table.n_folds, shuffle=True, random_state=0)
+        rows, test_rows = list(parts.split(train, train[label]))[fold]
+        train, test = train.iloc[rows], train.iloc[test_rows]
     else:
         train, test = train_test_split(train, test_size=0.25, random_state=0)
     y, y_test = (frame[label].astype(str).str.rstrip(".") for frame in (train, test))
@@ -87,9 +93,9 @@ def frames(name):
 
 
 @functools.cache
-def numbers(name):
+def numbers(name, fold=0):
     """The same as float32: one column a category, medians and an indicator for what is missing."""
-    X, y, X_test, y_test = frames(name)
+    X, y, X_test, y_test = frames(name, fold)
     parts, parts_test = [], []
     for column in X:
         if isinstance(X[column].dtype, pd.CategoricalDtype):

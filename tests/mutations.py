@@ -82,8 +82,8 @@ MUTATIONS = [
     ),
     Mutation(
         "estimator/search/halving.py",
-        "-(-len(alive) // KEPT)",
-        "len(alive) // KEPT",
+        "-(-len(others) // KEPT)",
+        "len(others) // KEPT",
         ("estimator/search/test_halving.py",),
         False,
     ),

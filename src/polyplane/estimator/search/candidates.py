@@ -7,7 +7,7 @@ part in it, which is steadier than their error; a change is taken if it wins 2% 
 where there are many rows), and more than the standard error of the difference: less is luck. All
 must win that over a linear model.
 Few rows are held out several times. Trials go on from where they stopped: all make a third of their
-passes, with steps that fall to 0, and the better half the rest, with new ones.
+passes, with steps that fall to 0, and the best third the rest, with new ones.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ FEW_CLASSES = 4  # are tried on more rows
 MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 640), (16, 640)  # of a class, and of all, at first
 MOST_KNOTTED = 300  # columns with knots: 2,000 rows with 590 took 42 seconds, and 3 without
 MOST_PAIRED = 20  # classes that are taken in pairs
-RUNGS = 5, 15  # passes of a trial; the winner makes those of a fit
+RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 WORTH_IT = 0.995  # of the loss: what the passes of a fit must reach to be made
 CLEARLY, CLEARLY_ON_MANY = 0.98, 0.99  # of the loss: what a change must reach to be taken
 Setting = dict[str, Any]
@@ -267,7 +267,7 @@ class Trials:
         visits = 2 * n_problems / max(2, self.labels.size) if kind == "ovo" else n_problems
         n_first, n_second = len(self._first_round()), len(self._second_round(self.first_guess))
         passes = sum(n * self.rungs[0] for n in (n_first, n_second))
-        passes += sum((n // 2 + 1) * (self.rungs[1] - self.rungs[0]) for n in (n_first, n_second))
+        passes += sum((n // 3 + 2) * (self.rungs[1] - self.rungs[0]) for n in (n_first, n_second))
         return int(visits * passes * sum(members.size for members, _ in self.splits))
 
     def judge(self, setting: Setting, n_passes: int, report: Report) -> Judgement:

@@ -1,7 +1,7 @@
 """Settings found by the fit itself: candidates side by side, the better ones go on for longer.
 
 Successive halving: every candidate makes the first passes of a training on most of the rows and is
-judged by its loss on the rows held out; the better half goes on from there, and so on.
+judged by its loss on the rows held out; the best third goes on from there, and so on.
 """
 
 import math
@@ -17,7 +17,7 @@ from polyplane.estimator.side_by_side import for_each
 
 __all__ = ["KEPT", "Judgement", "calibrated", "final_judgements"]
 
-KEPT = 2  # one candidate in so many goes on
+KEPT = 3  # one candidate in so many goes on
 RANGE_OF_LOG_FACTOR = (-4.0, 4.0)
 
 
