@@ -41,14 +41,14 @@ def chunks(text):
     return last
 
 
-def whole(text, n_threads):
-    return libsvm_text.read(io.BytesIO(text), "text", bad=BadRows(), n_threads=n_threads)
+def whole(text):
+    return libsvm_text.read(io.BytesIO(text), "text", bad=BadRows())
 
 
 def check(text):
     """Our values are scikit-learn's, rounded to float32."""
     X, y = load_svmlight_file(io.BytesIO(text), zero_based=False)
-    found = whole(text, 2)
+    found = whole(text)
     assert np.array_equal(found.X.indptr, X.indptr)
     assert np.array_equal(found.X.indices, X.indices)
     assert found.X.data.tobytes() == X.data.astype(np.float32).tobytes()
@@ -74,12 +74,11 @@ def line_of(name, text):
     jobs = {
         "peer": lambda: load_svmlight_file(io.BytesIO(text), zero_based=False),
         "chunks": lambda: chunks(text),
-        "one": lambda: whole(text, 1),
-        "two": lambda: whole(text, 2),
+        "whole": lambda: whole(text),
         "write": lambda: libsvm_text.write(io.BytesIO(), X, y),
     }
     seconds = seconds_of(jobs, ROUNDS)
-    wall, processor, _ = ({job: np.median(s[k]) for job, s in seconds.items()} for k in range(3))
+    processor = {job: np.median(s[1]) for job, s in seconds.items()}
     least = {job: found.min(axis=1) for job, found in seconds.items()}
     megabytes = len(text) / 1e6
     return [
@@ -88,11 +87,9 @@ def line_of(name, text):
         f"{len(text) / X.nnz:.1f}",
         *(
             f"{megabytes / processor[job]:.0f} ({megabytes / least[job][1]:.0f})"
-            for job in ("peer", "chunks", "one", "write")
+            for job in ("peer", "chunks", "whole", "write")
         ),
-        f"{processor['peer'] / processor['one']:.0f}",
-        f"{wall['peer'] / wall['two']:.0f}",
-        f"{wall['one'] / wall['two']:.2f} ({least['one'][0] / least['two'][0]:.2f})",
+        f"{processor['peer'] / processor['whole']:.0f}",
     ]
 
 
@@ -103,15 +100,13 @@ def main():
         texts[f"{name}, {times} times"] = text * times
     header = [
         "text", "MB", "bytes an entry", "scikit-learn", f"chunks of {CHUNK_ROWS:,} rows",
-        "whole, one thread", "write", "one thread / scikit-learn",
-        "two threads / scikit-learn", "two threads / one",
+        "whole", "write", "whole / scikit-learn",
     ]  # fmt: skip
     publish(
         "libsvm_text",
         "LIBSVM text",
         f"Megabytes per second of processor time, medians of {ROUNDS} rounds that take turns "
         "(fastest in brackets): text in memory, new arrays each time, every value compared with "
-        "scikit-learn's. With two threads, ratios of elapsed time: they say little where other "
-        "work has a core.",
+        "scikit-learn's.",
         table(header, [line_of(name, text) for name, text in texts.items()]),
     )

@@ -69,7 +69,7 @@ def one_input(data):
     if is_tidy:
         text = bytes(ALPHABET[byte % len(ALPHABET)] for byte in text)
     libsvm_pieces.FIRST_PIECE = libsvm_pieces.PIECE = libsvm_text.BLOCK = size
-    found = outcome(lambda: libsvm_text.read(io.BytesIO(text), "fuzz", bad=BadRows(), n_threads=1))
+    found = outcome(lambda: libsvm_text.read(io.BytesIO(text), "fuzz", bad=BadRows()))
     outcome(lambda: in_chunks(text, size % 5 + 1))
     if is_tidy:
         agree(text, found)

@@ -55,7 +55,6 @@ class Case(NamedTuple):
     skips: bool
     chunk_rows: int
     size: int  # of blocks and pieces, in bytes
-    n_threads: int
     is_whole: bool  # or in chunks
     is_public: bool  # read by `pp.read` or `pp.stream`, too
 
@@ -73,7 +72,7 @@ def case_of(seed):
         options["text_labels"] = rng.random() < 0.6
     return Case(
         text, options, rng.random() < 0.5, rng.choice([1, 2, 3, 4, 7, 100]), rng.choice(SIZES),
-        1 + (rng.random() < 0.02), rng.random() < 0.5, rng.random() < 0.02,
+        rng.random() < 0.5, rng.random() < 0.02,
     )  # fmt: skip
 
 
@@ -172,7 +171,7 @@ def _whole(case):
     libsvm_pieces.FIRST_PIECE = libsvm_pieces.PIECE = case.size
     bad, file = BadRows(case.skips), io.BytesIO(case.text)
     try:
-        chunk = libsvm_text.read(file, "f", bad=bad, n_threads=case.n_threads, **case.options)
+        chunk = libsvm_text.read(file, "f", bad=bad, **case.options)
         return ([chunk] if chunk.X.shape[0] else []), bad, None
     except DataError as error:
         return [], bad, error

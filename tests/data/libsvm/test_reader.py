@@ -238,16 +238,15 @@ def test_scikit_learn_reads_the_same(text):
 
 @given(text=tidy_texts(), chunk_rows=st.integers(1, 5), size=st.integers(1, 80))
 @settings(deadline=None, max_examples=examples(60))
-def test_chunks_blocks_and_threads_change_nothing(text, chunk_rows, size):
-    whole = read(text, n_threads=1)
+def test_chunks_blocks_and_pieces_change_nothing(text, chunk_rows, size):
+    whole = read(text)
     with small_blocks(size):
         parts = chunks(text, chunk_rows)
     assert all(part.X.shape[0] == chunk_rows for part in parts[:-1])
     rejoined = together(parts)
     assert_same(rejoined._replace(y=rejoined.y.astype(whole.y.dtype)), whole)
-    for n_threads in (1, 3):
-        with small_pieces(size):
-            assert_same(read(text, n_threads=n_threads), whole)
+    with small_pieces(size):
+        assert_same(read(text), whole)
 
 
 @pytest.mark.compiled
@@ -342,19 +341,18 @@ def test_a_bad_row_is_skipped_and_counted(row, column, words):
         assert bad.errors[0].column == column
 
 
-def test_the_first_error_of_the_text_is_raised_whatever_thread_finds_it():
+def test_the_first_error_of_the_text_is_raised():
     text = b"".join(b"1 1:%d\n" % i if i < 50 else b"1 1:x%d\n" % i for i in range(200))
-    for _ in range(20):
-        with small_pieces(64), pytest.raises(DataError) as caught:
-            read(text, n_threads=4)
-        assert caught.value.line == 51
+    with small_pieces(64), pytest.raises(DataError) as caught:
+        read(text)
+    assert caught.value.line == 51
 
 
-def test_rows_skipped_by_several_threads_are_counted_once():
+def test_rows_skipped_in_several_pieces_are_counted_once():
     text = b"".join(b"%d 1:%d\n" % (i, i) if i % 3 else b"1 1:x\n" for i in range(300))
     bad = BadRows(skips=True)
     with small_pieces(64):
-        found = read(text, bad=bad, n_threads=3)
+        found = read(text, bad=bad)
     assert found.y.tolist() == [i for i in range(300) if i % 3]
     assert bad.n_skipped == 100
     assert [error.line for error in bad.errors] == [1 + 3 * i for i in range(10)]
@@ -375,12 +373,12 @@ def test_indices_start_at_one_unless_there_is_a_zero():
     assert read(b"1\n2\n").X.shape == (2, 0)
 
 
-@given(zero_at=st.integers(0, 30), n_threads=st.sampled_from([1, 3]))
+@given(zero_at=st.integers(0, 30))
 @settings(deadline=None, max_examples=examples(20))
-def test_a_zero_in_any_piece_makes_all_indices_start_there(zero_at, n_threads):
+def test_a_zero_in_any_piece_makes_all_indices_start_there(zero_at):
     text = b"".join(b"1 %d:1\n" % (0 if i == zero_at else i + 1) for i in range(31))
     with small_pieces(20):
-        found = read(text, n_threads=n_threads)
+        found = read(text)
     columns = [0 if i == zero_at else i + 1 for i in range(31)]
     assert found.X.indices.tolist() == columns
     assert found.X.shape == (31, max(columns) + 1)
@@ -457,7 +455,7 @@ def test_the_kind_of_labels_does_not_depend_on_chunks_and_pieces():
     with pytest.raises(DataError, match="text_labels=True"):
         chunks(b"1\na\n", 1)
     with small_pieces(4):
-        assert read(b"# c\n\na\n1\n2\n", n_threads=3).y.tolist() == ["a", "1", "2"]
+        assert read(b"# c\n\na\n1\n2\n").y.tolist() == ["a", "1", "2"]
 
 
 def test_byte_order_marks_are_known():
@@ -488,7 +486,7 @@ def test_a_text_cut_anywhere_is_read_or_refused():
     for end in range(len(TEXT) + 1):
         for text in (TEXT[:end], TEXT[end:]):
             with contextlib.suppress(DataError):
-                found = read(text, n_threads=1)
+                found = read(text)
                 n_read += 1
                 assert found.X.shape[0] == found.y.size <= 4
     assert n_read > len(TEXT)
@@ -512,10 +510,10 @@ def test_a_damaged_text_is_read_or_refused_the_same_in_all_ways(edits, size):
     for place, n_removed, inserted in edits:
         text = text[:place] + inserted + text[place + n_removed :]
     results = []
-    for n_threads in (1, 2):
+    for times in (1, 2):
         try:
-            with small_pieces(size * n_threads):
-                results.append(read(text, n_threads=n_threads))
+            with small_pieces(size * times):
+                results.append(read(text))
         except DataError as error:
             results.append(str(error))
     if isinstance(results[0], str):

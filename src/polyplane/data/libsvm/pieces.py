@@ -1,15 +1,11 @@
-"""A whole file of LIBSVM text by several threads, each of which takes the next lines in turn.
+"""A whole file of LIBSVM text, a piece at a time.
 
 The entries of all pieces lie one after the other in one pair of arrays, whose size is guessed from
 the first lines and the size of the file: where the guess is right, nothing is copied.
 """
 
-import contextlib
 import io
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from threading import Condition, Lock
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -77,97 +73,41 @@ class _EntryRoom:
 
 
 class _Pieces:
-    """The pieces of a file, and what has been read of them."""
+    """The pieces of a file that have been read."""
 
-    def __init__(self, file: BinaryIO, path: str, skips: bool, **settings: Any) -> None:
-        self._text, self._skips, self._settings = TextBlocks(file, path), skips, settings
-        self._lock, self._turns, self._is_over = Lock(), Condition(), False
-        self._n_lines = self._n_placed = 0  # of pieces that have their room
+    def __init__(self, file: BinaryIO, path: str, bad: BadRows, **settings: Any) -> None:
+        self._text, self._bad, self._settings = TextBlocks(file, path), bad, settings
+        self._n_lines = 0
         self._room = _EntryRoom(_size_of(file))
-        self._results: list[Any] = []
-        self._bad: list[BadRows] = []
+        self._parts: list[Part] = []
 
-    def _next(self, block: TextBlock, scratch: Scratch) -> tuple[int, RowReader] | None:
-        """Fill the block; return the number of its piece and a reader, or None at the end."""
-        with self._lock:
-            number = len(self._results)
-            try:
-                self._is_over = self._is_over or not self._text.fill(block)
-            except DataError as error:
-                self._results.append(error)
-                self._is_over = True
-            if self._is_over:
-                return None
-            bad = BadRows(self._skips)
-            self._results.append(None)
-            self._bad.append(bad)
-        reader = RowReader(self._text.path, bad=bad, scratch=scratch, **self._settings)
-        _, n_lines, n_colons = measure(block.array, block.position, block.end, ALL_ROWS)
-        with self._in_turn(number):
-            labels, starts, _, _ = room_for(n_lines, 0)
-            room = self._room.take(n_colons, block.end - block.position)
-            reader.table = Table(labels, starts, *room)
-            reader.skip_lines(self._n_lines)
-            self._n_lines += n_lines
-        return number, reader
-
-    @contextlib.contextmanager
-    def _in_turn(self, number: int) -> Iterator[None]:
-        """What is done with a piece once that is done with all pieces before it."""
-        with self._turns:
-            self._turns.wait_for(lambda: self._n_placed == number)
-            try:
-                yield
-            finally:
-                self._n_placed += 1
-                self._turns.notify_all()
-
-    def _read(self, block: TextBlock, scratch: Scratch) -> RowReader | None:
-        """Read the next piece; None where there is none."""
-        piece = self._next(block, scratch)
-        if piece is None:
-            return None
-        number, reader = piece
-        try:
+    def read(self) -> None:
+        """Read all pieces, small ones until a row settles the kind of the labels."""
+        block, scratch = TextBlock(FIRST_PIECE), Scratch()
+        while self._text.fill(block):
+            is_open = self._settings["text_labels"] is None
+            reader = self._reader(block, scratch)
             reader.parse(block, block.end, ALL_ROWS)
-            self._results[number] = reader.take()
-        except DataError as error:
-            self._results[number] = error
-            self._is_over = True
+            self._parts.append(reader.take())
+            if is_open and reader.has_rows:
+                self._settings["text_labels"] = reader.text_labels is True
+                block = TextBlock(PIECE)
+
+    def _reader(self, block: TextBlock, scratch: Scratch) -> RowReader:
+        """A reader with room for the rows of the block."""
+        reader = RowReader(self._text.path, bad=self._bad, scratch=scratch, **self._settings)
+        _, n_lines, n_colons = measure(block.array, block.position, block.end, ALL_ROWS)
+        labels, starts, _, _ = room_for(n_lines, 0)
+        room = self._room.take(n_colons, block.end - block.position)
+        reader.table = Table(labels, starts, *room)
+        reader.skip_lines(self._n_lines)
+        self._n_lines += n_lines
         return reader
 
-    def read(self, n_threads: int) -> None:
-        """Read all pieces; the first alone, until a row settles the kind of the labels."""
-        block, scratch = TextBlock(FIRST_PIECE), Scratch()
-        while self._settings["text_labels"] is None:
-            reader = self._read(block, scratch)
-            if reader is None:
-                return
-            if reader.has_rows:
-                self._settings["text_labels"] = reader.text_labels is True
-        if n_threads == 1:
-            self._read_rest()
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                for job in [pool.submit(self._read_rest) for _ in range(n_threads)]:
-                    job.result()
-
-    def _read_rest(self) -> None:
-        block, scratch = TextBlock(PIECE), Scratch()
-        while self._read(block, scratch):
-            pass
-
-    def whole(self, bad: BadRows) -> Part:
-        """All parts as one; the first error among them is raised, and skipped rows are counted."""
-        for skipped in self._bad:
-            for error in skipped.errors:
-                bad.meet(error)
-            bad.n_skipped += skipped.n_skipped - len(skipped.errors)
-        for result in self._results:
-            if isinstance(result, DataError):
-                raise result
-        base = min((part.base for part in self._results), default=1)  # of rows left out, too
-        parts = [part for part in self._results if part.starts.size > 1] or self._results[:1]
+    def whole(self) -> Part:
+        """All parts as one."""
+        base = min((part.base for part in self._parts), default=1)  # of rows left out, too
+        parts = [part for part in self._parts if part.starts.size > 1] or self._parts[:1]
         for part in parts:
             if part.base > base:
                 part.columns[:] += part.base - base
@@ -192,10 +132,8 @@ def _joined_starts(parts: list[Part]) -> Array:
     return starts
 
 
-def read_pieces(
-    file: BinaryIO, path: str, bad: BadRows, n_threads: int, **settings: int | bool | None
-) -> Part:
+def read_pieces(file: BinaryIO, path: str, bad: BadRows, **settings: int | bool | None) -> Part:
     """All rows of the file; settings are those of `RowReader`."""
-    pieces = _Pieces(file, path, bad.skips, **settings)
-    pieces.read(n_threads)
-    return pieces.whole(bad)
+    pieces = _Pieces(file, path, bad, **settings)
+    pieces.read()
+    return pieces.whole()

@@ -104,9 +104,8 @@ def read(
     base: int | None = None,
     text_labels: bool | None = None,
     bad: BadRows,
-    n_threads: int = 2,
 ) -> Chunk:
     """All rows of a file."""
     settings = {"n_features": n_features, "base": base, "text_labels": text_labels}
-    part = read_pieces(file, path, bad, n_threads, **settings)
+    part = read_pieces(file, path, bad, **settings)
     return Chunk(_matrix(part, n_features), _Labels().of(part.labels))
