@@ -143,6 +143,8 @@ class Stream:
         if len(self.sources) > 1 or self.caches:
             return list(self._new_pass())
         (source,), bad = self.sources, self._begin()
+        if not self.layout.sources:
+            self.layout.grows = False  # it can be learned from all rows
         with _as_data_errors(source), _unchanged(source, self.options):
             chunks = all_of(source, self.options, bad, self.layout)
         if not chunks:

@@ -45,8 +45,11 @@ from polyplane.data.csv.records import (
     head_of,
     records_of,
 )
-from polyplane.data.table.categories import MISSING_TEXTS
-from polyplane.data.table.layout import Layout, Places, TableOptions, TableRows, places_in
+from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
+from polyplane.data.table.kinds import UNDECIDED
+from polyplane.data.table.layout import Layout, Places, TableOptions, places_in
+from polyplane.data.table.rows import TableBlock, TableRows, laid_out
+from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.data.text.numbers import PADDING
 
 __all__ = ["CsvOptions", "chunks"]
@@ -87,13 +90,14 @@ def chunks(
     layout: Layout | None = None,
 ) -> Iterator[Chunk]:
     """Chunks of `chunk_rows` rows, the last may be shorter; `layout` is learned or obeyed."""
-    pieces = _pieces(file, path, options or CsvOptions(), bad or BadRows(), layout or Layout())
-    return rechunked(pieces, chunk_rows)
+    layout = Layout() if layout is None else layout
+    blocks = _blocks(file, path, options or CsvOptions(), bad or BadRows(), layout)
+    return rechunked(laid_out(blocks, layout, path), chunk_rows)
 
 
-def _pieces(
+def _blocks(
     file: BinaryIO, path: str, options: CsvOptions, bad: BadRows, layout: Layout
-) -> Iterator[Chunk]:
+) -> Iterator[TableBlock]:
     head = head_of(file, path)
     delimiter = options.delimiter or delimiter_of(head)
     blocks = blocks_of(file, head, delimiter, path)
@@ -109,9 +113,9 @@ def _pieces(
     width = len(records[0].fields) if has_header else _usual_width(records)
     names = _names_of(records[0], path) if has_header else None
     columns = _columns(body, width)
-    looks_like_text = [_is_text(column) for column in columns]
+    kinds = [UNDECIDED if _is_text(column) else NUMBER_KIND for column in columns]
     try:
-        places = places_in(layout, names, looks_like_text, options, path)
+        places = places_in(layout, names, kinds, options, path)
     except DataError as error:
         raise DataError(error.problem + _hint_at_blanks(records, width), path) from None
     is_unsure = options.header is None and not has_header
@@ -253,7 +257,7 @@ class _CsvRows:
             null_values=MISSING_TEXTS,
         )
 
-    def rows(self, block: Block) -> Chunk:
+    def rows(self, block: Block) -> TableBlock:
         """Rows of a block; the first bad one raises, or bad ones are skipped."""
         numbers = self._all_numbers(block)
         if numbers is not None:
@@ -270,10 +274,10 @@ class _CsvRows:
                 records = list(records_of(block, self.delimiter, path))
             return DataError(problem, path, records[row].line, position + 1)
 
-        X, y = replace(self.table, bad=met).rows(columns, error_at)
+        found = replace(self.table, bad=met).block(columns, error_at)
         for error in sorted(met.errors, key=lambda error: error.line or 0):
             self.table.bad.meet(error if self.table.bad.skips else self._with_others(error, block))
-        return Chunk(X, _as_integers(y))
+        return found._replace(y=_as_integers(found.y))
 
     def _remark_long_field(self, block: Block) -> None:
         if self.has_long_field or b'"' not in block.text:
@@ -306,7 +310,7 @@ class _CsvRows:
     def _is_sound(self, place: int, field: str) -> bool:
         return self.types[place] == DICTIONARY or _is_number(field)
 
-    def _all_numbers(self, block: Block) -> Chunk | None:
+    def _all_numbers(self, block: Block) -> TableBlock | None:
         """Rows of a block in which every field that is read is a plain number."""
         if self.uses is None or b'"' in block.text:
             return None
@@ -316,7 +320,9 @@ class _CsvRows:
         y = np.empty(room if has_label else 0)
         text = np.frombuffer(block.text + bytes(PADDING), np.uint8)
         n_rows = parse_numbers(text, len(block.text), ord(self.delimiter), self.uses, X, y)
-        return None if n_rows < 0 else Chunk(X[:n_rows], _as_integers(y[:n_rows]))
+        if n_rows < 0:
+            return None
+        return self.table.numbers_block(X[:n_rows], _as_integers(y[:n_rows]))
 
     def _parsed(self, block: Block) -> dict[int, Any] | None:
         """Arrow arrays by position; None where Arrow refuses the block."""

@@ -27,6 +27,7 @@ from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import give_training, training_of
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, own_of_fitted
+from polyplane.estimator.tables import give_layout
 from polyplane.estimator.thread_safety import at_rest, view_of
 from polyplane.model.file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
@@ -51,6 +52,7 @@ class SavedModel:
     def predictor(self) -> Any:
         """What takes X as it comes."""
         if self.scaler is None:
+            give_layout(self.estimator, self.layout)
             return self.estimator
         return pipeline.Pipeline([("scaler", self.scaler), ("classifier", self.estimator)])
 
@@ -97,11 +99,11 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
 
 def fitted_model(saved: SavedModel) -> FittedModel:
     """What predicts, as a file holds it."""
-    estimator = saved.estimator
+    fitted = fitted_of(view_of(saved.estimator))
     return replace(
-        fitted_of(view_of(estimator)),
+        fitted,
         scaler=None if saved.scaler is None else scaler_of(saved.scaler),
-        table=None if saved.layout is None else saved.layout.to_dict(),
+        table=fitted.table if saved.layout is None else saved.layout.to_dict(),
         call=saved.training,
         version=saved.version,
     )

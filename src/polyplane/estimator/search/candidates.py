@@ -21,6 +21,7 @@ from polyplane.engine.rows.storage import packed
 from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.column_maps import KINDS, ColumnMap, column_map
 from polyplane.model.decomposition import Decomposition
@@ -117,7 +118,7 @@ class Trials:
         """Those maps of the columns that differ."""
         machine = self.machine
         is_set = machine.columns != "auto"
-        rows, n_columns = self.data.rows, machine.n_features_in_
+        rows, n_columns = self.data.rows, width_of(machine)
         kinds = [machine.columns] if is_set else KINDS
         maps = {k: column_map(rows, order, n_columns, k, True, is_set) for k in kinds}
         if not is_set:

@@ -64,8 +64,30 @@ def _without_levels(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
     return True
 
 
-FORMAT_NOW = 3  # format 1 was never released
-FORMATS: dict[int, Step] = {2: _one_unit}  # from this format to the next
+def _two_kinds(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Columns of tables were numbers or categories, in files only, and gaps were errors."""
+    prediction = values.get("prediction")
+    table = prediction.get("table") if isinstance(prediction, dict) else None
+    if not isinstance(table, dict):
+        return True
+    try:
+        sources, pairs = table.pop("sources"), table.pop("categories")
+        names = [name for name, _ in sources]
+        in_order = [str(k + 1) for k in range(len(names) + 1)]
+        table |= {
+            "sources": [[name, "category" if is_text else "number", 0, 0]
+                        for name, is_text in sources],
+            "pairs": [[source, "value", value] for source, value in pairs],
+            "has_names": not set(names) <= set(in_order),
+            "missing": "error", "grows": False, "is_learned": True,
+        }  # fmt: skip
+    except (KeyError, TypeError, ValueError):
+        return True  # the table is refused where it is read
+    return True
+
+
+FORMAT_NOW = 4  # format 1 was never released
+FORMATS: dict[int, Step] = {2: _one_unit, 3: _two_kinds}  # from this format to the next
 TRAINING_NOW = 2
 TRAININGS: dict[int, Step] = {1: _without_levels}  # of the training part, to the next version
 
