@@ -222,6 +222,8 @@ def _opened(source: Any, options: ReadOptions) -> Iterator[tuple[str, BinaryIO]]
             if not is_plain:
                 rows = io.BufferedReader(_Filled(file), LOOKED_AT)
             kind = format_of(name, rows.peek(LOOKED_AT)[:LOOKED_AT])  # type: ignore[attr-defined]
+            if kind == "libsvm" and options.delimiter is not None:
+                kind = "csv"
         if kind in NEEDS_A_FILE and not is_plain:
             raise DataError(f"{kind} is not read from a pipe or an archive: unpack it first", name)
         options.check_they_concern(kind, name)
