@@ -33,11 +33,10 @@ WEIGHTS_ARE_NOT_COPIES = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 )
-COLUMNS_OF_ANOTHER_ORDER = "check_dataframe_column_names_consistency"
 
 
 def excused_checks(estimator):
-    """Checks of scikit-learn that fail by design, each with the reason: the README names them.
+    """Checks of scikit-learn that fail by design, each with the reason: the README names both.
 
     That weight 0 equals leaving the row out is tested in test_every_weight.py.
     """
@@ -46,7 +45,6 @@ def excused_checks(estimator):
     else:
         reason = "a row of weight 2 is one step twice as long, two copies of it are two steps"
     excused = dict.fromkeys(WEIGHTS_ARE_NOT_COPIES, reason)
-    excused[COLUMNS_OF_ANOTHER_ORDER] = "columns are found by name: another order is put right"
     if isinstance(estimator, HullerClassifier) and estimator.C is None:
         excused["check_class_weight_classifiers"] = "a hard margin has no slack to weigh"
     return excused

@@ -2,8 +2,8 @@
 
 Encoding   UTF-8 with or without a byte order mark; UTF-16 and NUL bytes are errors.
 Lines      end with LF, CRLF or CR; blank ones don't count. Fields may stand in double quotes, with
-           delimiters, line ends and doubled quotes inside. Quotes are but characters where they would
-           join lines that have equal numbers of fields without them.
+           delimiters, line ends and doubled quotes inside. Between tabs they are but characters if
+           they would join lines that have equal numbers of fields without them.
 Delimiter  stated, or that of comma, semicolon and tab which parts the first records most evenly.
 Header     stated, or found: none of the fields of the first record is a number, and below one of
            them stand only numbers, or none of them stands again in its column.
@@ -49,8 +49,8 @@ from polyplane.data.csv.records import (
     records_of,
     without_padding,
 )
+from polyplane.data.table.kinds import NO_NUMBERS
 from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
-from polyplane.data.table.kinds import UNDECIDED
 from polyplane.data.table.layout import Layout, Places, TableOptions, places_in
 from polyplane.data.table.rows import TableBlock, TableRows, laid_out
 from polyplane.data.table.texts import MISSING_TEXTS
@@ -119,7 +119,7 @@ def _blocks(
     width = len(records[0].fields) if has_header else _usual_width(records)
     names = _names_of(records[0], path) if has_header else None
     columns = _columns(body, width)
-    kinds = [UNDECIDED if _is_text(column) else NUMBER_KIND for column in columns]
+    kinds = [NO_NUMBERS if _is_text(column) else NUMBER_KIND for column in columns]
     try:
         places = places_in(layout, names, kinds, options, path)
     except DataError as error:

@@ -30,6 +30,7 @@ __all__ = [
 BLOCK_BYTES = 1 << 20
 LONGEST_RECORD = 1 << 26
 DELIMITERS = ",", ";", "\t"
+ENOUGH_LINES = 20  # to see that quotes mean nothing
 RECORDS_TRIED = 20  # to find the delimiter
 MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
 QUOTE, LINE_FEED, CARRIAGE_RETURN = b'"\n\r'
@@ -184,9 +185,16 @@ def after(block: Block, record: Record) -> Block:
 
 
 def has_stray_quotes(head: bytes, delimiter: str) -> bool:
-    """Whether quotes are but characters: they join lines that by themselves have equal widths."""
-    lines = [line for line in head.splitlines()[:-1] if line.strip()]
-    if b'"' not in head or len(lines) < 2 or first_long_field(Block(head, 1), delimiter) is None:
+    """Whether quotes between tabs are but characters.
+
+    They are if they join lines that by themselves have equal numbers of fields.
+    """
+    text = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
+    lines = [line for line in text.splitlines() if line.strip()]
+    if delimiter != "\t" or b'"' not in text or len(lines) < ENOUGH_LINES:
+        return False
+    is_open = len(head) < BLOCK_BYTES and _end_of_records(text, delimiter, True)[1] >= 0
+    if not is_open and first_long_field(Block(text, 1), delimiter) is None:
         return False
     n_fields = {line.count(delimiter.encode()) for line in lines}
     return len(n_fields) == 1 and n_fields != {0}

@@ -22,8 +22,8 @@ from polyplane.data.table.moments import are_dates
 from polyplane.data.table.texts import NONE, Texts
 
 __all__ = [
-    "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NUMBER", "NUMERIC", "SECONDS", "TEXT",
-    "UNDECIDED", "UNKNOWN", "flags_of", "kind_of_texts", "kind_of_type", "numbers_of_texts",
+    "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER", "NUMERIC",
+    "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "kind_of_texts", "kind_of_type", "numbers_of_texts",
 ]  # fmt: skip
 
 NUMBER, FLAG, DATE, SECONDS = "number", "flag", "date", "seconds"
@@ -31,6 +31,8 @@ CATEGORY, TEXT, ASIDE = "category", "text", "aside"
 KINDS = NUMBER, FLAG, DATE, SECONDS, CATEGORY, TEXT, ASIDE
 NUMERIC = NUMBER, FLAG, SECONDS  # a number in each row, and nothing else
 UNDECIDED = "undecided"  # text of which no cell has been seen
+NO_NUMBERS = "no numbers"  # the same, of which some have been
+OPEN = UNDECIDED, NO_NUMBERS
 LIST, UNKNOWN = "list", "unknown"  # types that are no column of a table
 FEW_ROWS = 50  # with values; from fewer nobody can tell ids from categories
 NEARLY_ALL, MOST = 0.9, 0.5  # shares of cells that differ: of ids, of texts

@@ -33,8 +33,8 @@ from polyplane.data.table.kinds import (
     LIST,
     NUMBER,
     NUMERIC,
+    OPEN,
     SECONDS,
-    UNDECIDED,
     UNKNOWN,
 )
 
@@ -175,7 +175,7 @@ class Layout:
 
 
 def _source_of(name: Any, kind: Any, fill: Any, origin: Any) -> Source:
-    if kind not in (*KINDS, UNDECIDED):
+    if kind not in (*KINDS, *OPEN):
         raise ValueError(f"column {name!r} is of an unknown kind")
     return Source(str(name), str(kind), float(fill), float(origin))
 
@@ -196,7 +196,7 @@ class Places(NamedTuple):
     @property
     def texts(self) -> list[int]:
         """Where the others stand, if they are read."""
-        return self._where(*(kind for kind in (*KINDS, UNDECIDED) if kind not in NOT_TEXTS))
+        return self._where(*(kind for kind in (*KINDS, *OPEN) if kind not in NOT_TEXTS))
 
     def _where(self, *kinds: str) -> list[int]:
         at = zip(self.sources, self.kinds, strict=True)
@@ -240,7 +240,7 @@ def places_in(
         layout.label_position = label
         if label is not None:
             layout.label = names[label] if names else None
-            is_text = kinds[label] in (UNDECIDED, CATEGORY)
+            is_text = kinds[label] in (*OPEN, CATEGORY)
             layout.label_is_text = is_text or label in forced
         layout.categories.n_hash = _hashed_width(found, options)
     at = _matched(layout, names, found, present, path)
@@ -252,7 +252,7 @@ def _first_kind(kind: str) -> str:
 
 
 def _hashed_width(sources: Iterable[Source], options: TableOptions) -> int:
-    has_text = any(source.kind in (UNDECIDED, CATEGORY) for source in sources)
+    has_text = any(source.kind in (*OPEN, CATEGORY) for source in sources)
     return options.n_hash if has_text and options.categories == "hash" else 0
 
 

@@ -30,6 +30,7 @@ from polyplane.data.table.kinds import (
     DATE,
     FLAG,
     NUMERIC,
+    OPEN,
     TEXT,
     UNDECIDED,
     kind_of_texts,
@@ -191,7 +192,7 @@ def _cells_of(source: Source, column: Any, path: Any) -> Any:
     is_text = pa.types.is_dictionary(kind) or kind in (
         pa.string(), pa.large_string(), pa.string_view(),
     )  # fmt: skip
-    if source.kind in (CATEGORY, TEXT, UNDECIDED):
+    if source.kind in (CATEGORY, TEXT, *OPEN):
         return texts_of(column)
     if source.kind == DATE:
         if is_text:
@@ -311,12 +312,16 @@ def _check_something_is_left(layout: Layout, path: Any) -> None:
 def _learn_kinds(block: TableBlock, layout: Layout) -> None:
     """What columns of texts are."""
     for i, cells in block.others.items():
-        if layout.sources[i].kind == UNDECIDED:
+        if layout.sources[i].kind in OPEN:
             is_empty = not (cells.codes != NONE).any()
-            kind = CATEGORY if is_empty and layout.grows else kind_of_texts(cells)
+            kind = CATEGORY if is_empty and layout.grows else _kind_of(layout.sources[i], cells)
             if kind == CATEGORY and not layout.grows and _says_nothing(cells):
                 kind = ASIDE
             layout.sources[i] = layout.sources[i]._replace(kind=kind)
+
+
+def _kind_of(source: Source, texts: Texts) -> str:
+    return kind_of_texts(texts, may_be_number=source.kind == UNDECIDED)
 
 
 def _says_nothing(texts: Texts) -> bool:
