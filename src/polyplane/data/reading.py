@@ -158,6 +158,7 @@ class Stream:
             raise DataError("can be read only once: save it to a file first", name_of(pipe))
         self.n_passes += 1
         self.bad, self.layout.n_left_out = BadRows(self.skips_bad), 0
+        self.layout.gaps = {}
         return self.bad
 
     def _new_pass(self) -> Generator[Chunk, None, None]:

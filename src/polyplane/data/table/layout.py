@@ -94,6 +94,7 @@ class Layout:
     grows: bool = True  # with each chunk; else it is learned from a whole table
     is_learned: bool = False  # kinds, medians and first categories are known
     n_left_out: int = field(default=0, compare=False)  # rows without a value, under SKIP
+    gaps: dict[str, int] = field(default_factory=dict, compare=False)  # missing values, by source
     remarks: set[str] = field(default_factory=set, repr=False, compare=False)  # that were made
 
     def remark(self, words: str, path: Any, line: int | None = None) -> None:

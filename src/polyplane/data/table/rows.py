@@ -288,6 +288,7 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     numbers = _with_days(block, layout)
     if learns:
         _learn_medians(numbers, layout)
+    _count_gaps(block, numbers, layout)
     facets = _facets(block, numbers, layout, learns)
     if learns and not layout.grows:
         _learn_categories(facets, layout)
@@ -296,6 +297,7 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     if learns:
         layout.is_learned = True
         _check_something_is_left(layout, path)
+        _remark_aside(layout, path)
     return _written(_filled(numbers, layout, block.is_bytes and layout.is_dense), facets, layout)
 
 
@@ -307,6 +309,29 @@ def _check_something_is_left(layout: Layout, path: Any) -> None:
             "that are categories in text_columns",
             path,
         )
+
+
+def _remark_aside(layout: Layout, path: Any) -> None:
+    """Say of a file which columns are not read; of a frame the estimator does."""
+    if layout.set_aside and path is not None:
+        layout.remark(
+            f"nearly every value of {', '.join(map(repr, layout.set_aside))} is another, as of an "
+            "id or a name, and says nothing of other rows: set aside; text_columns names columns "
+            "that are categories all the same",
+            path,
+        )
+
+
+def _count_gaps(block: TableBlock, numbers: Array, layout: Layout) -> None:
+    """How many values of each source are missing."""
+    lacking = np.isnan(numbers).sum(axis=0) if numbers.dtype.kind == "f" else []
+    found = {layout.sources[i].name: int(n) for i, n in zip(layout.number_sources, lacking)}
+    for i, cells in block.others.items():
+        if isinstance(cells, Texts):
+            found[layout.sources[i].name] = int((cells.codes == NONE).sum())
+    for name, n in found.items():
+        if n:
+            layout.gaps[name] = layout.gaps.get(name, 0) + n
 
 
 def _learn_kinds(block: TableBlock, layout: Layout) -> None:
