@@ -113,6 +113,8 @@ def _combined(column: Any) -> Any:
 def _array_of_series(series: Any, name: Any) -> Any:
     """A column of pandas."""
     dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: column {name!r} holds it.")
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return pa.array(np.ascontiguousarray(series.to_numpy()))
     if hasattr(series, "sparse"):
@@ -128,8 +130,6 @@ def _array_of_series(series: Any, name: Any) -> Any:
 
 def _array_of(values: Array, name: Any) -> Any:
     """An array of any values; those of several types as text."""
-    if values.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: column {name!r} holds it.")
     try:
         found = pa.Array.from_pandas(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
