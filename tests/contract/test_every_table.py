@@ -112,7 +112,7 @@ def test_text_is_never_said_to_be_no_float(machine):
     model = clone(machine).fit(FRAME[["count"]], LABELS)
     model.predict(pd.DataFrame({"count": ["1", "2"]}))  # they are numbers all the same
     plain = machine.fit(np.ones((3, 1)) * [[1], [2], [3]], [0, 1, 1])
-    with pytest.raises(ValueError, match="column 'sex' holds .*, but .* was fitted on numbers"):
+    with pytest.raises(ValueError, match=r"column 'sex' holds .*, but .* was fitted on numbers"):
         plain.predict(pd.DataFrame({"sex": ["male"]}))
 
 

@@ -153,7 +153,9 @@ def _learn(model: Any, chunk: Chunk, classes: Any) -> None:
     """Visit the rows of a chunk; those of a later file may use fewer columns than were met."""
     if not chunk.y.size:
         raise ValueError("The stream has no labels, which training needs: name their column.")
-    X = widened(chunk.X, width_of(model) if hasattr(model, "n_features_in_") else 0) if sp.issparse(chunk.X) else chunk.X
+    X = chunk.X
+    if sp.issparse(X) and hasattr(model, "n_features_in_"):
+        X = widened(X, width_of(model))
     model.partial_fit(X, chunk.y, classes=classes)
 
 

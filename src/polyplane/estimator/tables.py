@@ -110,7 +110,7 @@ def _frozen(layout: Layout) -> Layout:
 
 def _laid_out_before(estimator: Any, X: Any, layout: Layout) -> Any:
     """Rows of the width that the layout gives them."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[1] > layout.width:
         found = f"{shape[1]} columns" if len(shape) == 2 else f"shape {shape}"
         raise ValueError(

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 from polyplane.data.chunk_sizes import widened
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows
-from polyplane.estimator.tables import width_of, rows_of_table
+from polyplane.estimator.tables import rows_of_table, width_of
 from polyplane.model.input_rows import INDEX_DTYPES, checked_rows
 from polyplane.model.kernels import no_rows
 

@@ -1,5 +1,7 @@
 """Categories: columns of pairs stay where they are, however the rows are cut."""
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -81,9 +83,7 @@ def test_numbers_can_be_categories_and_gaps_do_not_make_them_others():
     whole, real = pa.array([7, 3, None, 7]), pa.array([7.0, 3.0, None, 7.0])
     for column in (whole, real):
         known = Categories()
-        np.testing.assert_array_equal(
-            numbers_of(known, facets_of(a=column)), [[0], [1], [-1], [0]]
-        )
+        np.testing.assert_array_equal(numbers_of(known, facets_of(a=column)), [[0], [1], [-1], [0]])
         assert [pair.value for pair in known.numbers] == ["7", "3"]
 
 
@@ -138,5 +138,5 @@ def test_words_are_counted_once_a_row_whatever_their_letters():
         Pair("sms", WORD, "me"),
     ]
     starts, columns = facet.entries(known.table_of(facet))
-    rows = [sorted(columns[a:b].tolist()) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    rows = [sorted(columns[a:b].tolist()) for a, b in itertools.pairwise(starts)]
     assert rows == [[0, 1], [], [0, 2], [0, 1]]

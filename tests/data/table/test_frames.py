@@ -216,7 +216,7 @@ def test_ids_and_names_are_set_aside_unless_the_user_insists():
 
 
 def test_a_table_of_nothing_but_ids_is_refused():
-    with pytest.raises(DataError, match="nothing|no column to learn from"):
+    with pytest.raises(DataError, match="found no column to learn from"):
         learned(pa.table({"id": [f"C-{k:05d}" for k in range(100)]}))
 
 

@@ -82,7 +82,8 @@ def test_pandas_polars_and_the_file_give_the_same_rows(table):
     path, layout = raw_table(table.file), Layout()
     delimiter = " " if table.separator == " " else None
     X, y = pp.read(path, label=table.label, layout=layout, delimiter=delimiter)
-    assert X.shape == (table.n_rows, layout.width) and y.shape == (table.n_rows,)
+    assert X.shape == (table.n_rows, layout.width)
+    assert y.shape == (table.n_rows,)
     kinds = [source.kind for source in layout.sources]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == table.kinds
     assert layout.set_aside == list(table.aside)

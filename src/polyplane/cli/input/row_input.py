@@ -120,8 +120,12 @@ def check_labels(y: Array, source: str) -> None:
     is_number = labels.dtype.kind in "iuf"
     if has_fractions or labels.size > max(MANY, n_rows // (10 if is_number else 2)):
         found = "numbers" if is_number else "texts"
-        what = "a number to predict" if has_fractions else "an id" if not is_number else (
-            "a number to predict or an id"
+        what = (
+            "a number to predict"
+            if has_fractions
+            else "an id"
+            if not is_number
+            else ("a number to predict or an id")
         )
         raise DataError(
             f"has {labels.size:,} different {found} for labels, as of {what}, expected classes: "

@@ -1,4 +1,4 @@
-"""What was recognised in a table, for people and for programs: a few lines, before anyone doubts."""
+"""What was recognised in a table, for people and for programs, in a few lines."""
 
 from collections import Counter
 from collections.abc import Mapping

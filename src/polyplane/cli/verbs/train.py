@@ -18,8 +18,8 @@ from polyplane.cli.input.row_input import (
     open_rows,
     tell_of_bad_rows,
 )
-from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, scaler_of_stream
+from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.evaluate import tell_of_unknown_labels

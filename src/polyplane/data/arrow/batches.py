@@ -75,11 +75,15 @@ class BatchRows:
     def _check_kinds(self, schema: Any, kinds: Sequence[str], places: Places) -> None:
         """A column of another kind than its use asks for is an error."""
         is_table = self.form == self._table_rows
-        expected = {place: (LIST, UNKNOWN) if is_table else (UNKNOWN,) for place in places.numbers}
+        expected: dict[int, tuple[str, ...]] = {
+            place: (LIST, UNKNOWN) if is_table else (UNKNOWN,) for place in places.numbers
+        }
         expected |= dict.fromkeys(places.texts, (LIST, UNKNOWN))
         if places.label is not None:
-            is_known = {UNDECIDED, CATEGORY, NUMBER, FLAG} if self.layout.label_is_text else (
-                {NUMBER, FLAG}
+            is_known = (
+                {UNDECIDED, CATEGORY, NUMBER, FLAG}
+                if self.layout.label_is_text
+                else ({NUMBER, FLAG})
             )
             expected[places.label] = tuple({*KINDS, LIST, UNKNOWN, UNDECIDED} - is_known)
         for place, refused in expected.items():

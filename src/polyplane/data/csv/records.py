@@ -165,8 +165,10 @@ def records_of(
 ) -> Iterator[Record]:
     """Records that are not blank; bytes that are not UTF-8 stay in them as surrogates."""
     lines = io.StringIO(block.text.decode("utf-8", "surrogateescape"), newline="")
-    quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting)
+    if has_quotes:
+        reader = csv.reader(lines, delimiter=delimiter)
+    else:
+        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     line = block.line
     try:
         for fields in reader:
@@ -220,7 +222,7 @@ def _strip(text: Array, delimiter: int, blank: int, out: Array) -> int:
     n, field, line = 0, 0, 0  # written, and where field and line begin there
     is_padded = False
     for c in text:
-        if c == delimiter or c == LINE_FEED or c == CARRIAGE_RETURN:
+        if c in (delimiter, LINE_FEED, CARRIAGE_RETURN):
             while n > field and out[n - 1] == blank:
                 n -= 1
             if c != delimiter:

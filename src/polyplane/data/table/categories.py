@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
-from polyplane.data.table.texts import NONE, Texts, codes_of, words_of
+from polyplane.data.table.texts import NONE, Texts, arrow_of, codes_of, strings_of, words_of
 
 __all__ = [
     "MISSING", "MOST_CATEGORIES", "MOST_OF_A_COLUMN", "REST", "VALUE", "WORD", "Categories",
@@ -192,7 +191,7 @@ class Categories:
             pairs = (Pair(facet.source, facet.what, value) for value in values.to_pylist())
             return np.array([self.number_of(pair) for pair in pairs], np.int64)
         known = self.known.get((facet.source, facet.what), {})
-        places = pc.index_in(values, value_set=pa.array(list(known), pa.string()))
+        places = pc.index_in(values, value_set=strings_of(list(known)))
         numbers = np.array([*known.values(), NONE], np.int64)
         return numbers[codes_of(places)]
 
@@ -232,7 +231,7 @@ class Categories:
         no_value, is_used = bool(is_used[-1]), is_used[:-1]
         is_own = is_used if is_common is None else is_used & is_common
         new = np.flatnonzero(is_own & (self._places(facet) == NONE))
-        values = facet.values.take(pa.array(new)).to_pylist()
+        values = facet.values.take(arrow_of(new)).to_pylist()
         met = [
             (row, Pair(source, what, value))
             for row, value in zip(first_rows[new].tolist(), values, strict=True)
@@ -244,5 +243,3 @@ class Categories:
             met.append((int(first_rows[-1]), Pair(source, MISSING)))
         known = self.numbers
         return [(row, pair) for row, pair in met if pair not in known]
-
-

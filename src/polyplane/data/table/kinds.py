@@ -19,11 +19,12 @@ import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
 from polyplane.data.table.moments import are_dates
-from polyplane.data.table.texts import NONE, Texts
+from polyplane.data.table.texts import NONE, Texts, arrow_of, strings_of
 
 __all__ = [
     "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER", "NUMERIC",
-    "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "kind_of_texts", "kind_of_type", "numbers_of_texts",
+    "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "kind_of_texts", "kind_of_type",
+    "numbers_of_texts",
 ]  # fmt: skip
 
 NUMBER, FLAG, DATE, SECONDS = "number", "flag", "date", "seconds"
@@ -38,7 +39,7 @@ FEW_ROWS = 50  # with values; from fewer nobody can tell ids from categories
 NEARLY_ALL, MOST = 0.9, 0.5  # shares of cells that differ: of ids, of texts
 SEVERAL_WORDS = 5  # on average; names and addresses have fewer
 LOOKED_AT = 1_000  # texts whose words are counted
-FLAGS = {"true": True, "false": False}
+FLAGS = "true", "false"
 NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -64,8 +65,7 @@ def kind_of_type(kind: Any) -> str:
 
 def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
     """What a column of texts is, by those that stand in rows."""
-    counts = texts.counts()
-    present, n_rows = texts.values.filter(pa.array(counts > 0)), int(counts.sum())
+    present, n_rows = texts.present(), int(np.count_nonzero(texts.codes != NONE))
     if len(present) == 0:
         return NUMBER
     if may_be_number and _are_numbers(present):
@@ -102,8 +102,9 @@ def flags_of(values: Any) -> Any:
     if len(values) == 0 or values[0].as_py().lower() not in FLAGS:
         return None
     lower = pc.utf8_lower(values)
-    is_true, is_false = pc.equal(lower, "true"), pc.equal(lower, "false")
-    return is_true if pc.all(pc.or_(is_true, is_false)).as_py() else None
+    is_true = pc.is_in(lower, value_set=strings_of(["true"]))
+    is_known = pc.is_in(lower, value_set=strings_of(list(FLAGS)))
+    return is_true if pc.all(is_known).as_py() else None
 
 
 def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:
@@ -113,7 +114,7 @@ def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:
     """
     used = np.flatnonzero(texts.counts() > 0)
     table = np.full(len(texts.values) + 1, np.nan)  # NONE reads the last
-    present = texts.values.take(pa.array(used))
+    present = texts.values.take(arrow_of(used))
     flags = flags_of(present)
     try:
         numbers = pc.cast(present if flags is None else pc.cast(flags, pa.uint8()), pa.float64())

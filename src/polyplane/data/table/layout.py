@@ -39,8 +39,18 @@ from polyplane.data.table.kinds import (
 )
 
 __all__ = [
-    "AUTO", "CHOICES", "ERROR", "FILL", "Layout", "Places", "SKIP", "Source", "TableOptions",
-    "ZERO", "label_by_name", "places_in",
+    "AUTO",
+    "CHOICES",
+    "ERROR",
+    "FILL",
+    "SKIP",
+    "ZERO",
+    "Layout",
+    "Places",
+    "Source",
+    "TableOptions",
+    "label_by_name",
+    "places_in",
 ]  # fmt: skip
 
 AUTO = "auto"
@@ -225,7 +235,9 @@ def places_in(
     left_out = {_position(names, width, column, path) for column in options.drop} | {label}
     present = [position for position in range(width) if position not in left_out]
     found = [
-        Source(names[p] if names else str(p + 1), CATEGORY if p in forced else _first_kind(kinds[p]))
+        Source(
+            names[p] if names else str(p + 1), CATEGORY if p in forced else _first_kind(kinds[p])
+        )
         for p in present
     ]
     if not found:
@@ -327,5 +339,3 @@ def _position(names: list[str] | None, width: int, column: str | int, path: Any)
         known = f"; the names are {', '.join(map(repr, names[:20]))}" if names else ""
         raise DataError(f"expected one column called {column!r}, found {found}{known}", path)
     return names.index(column)
-
-

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
-from polyplane.data.table.texts import NONE, Texts, codes_of, is_null
+from polyplane.data.table.texts import NONE, Texts, arrow_of, codes_of, is_null, strings_of
 
 __all__ = ["PARTS", "are_dates", "days_of", "moments_of_texts", "part_of", "seconds_of"]
 
@@ -20,10 +20,10 @@ ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]
 MOMENT = pa.timestamp("us")
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0.001}
 OF_A_DAY = 86_400_000_000
-PARTS = {
-    "month": (pc.month, [str(k) for k in range(1, 13)], 1),
-    "weekday": (pc.day_of_week, [str(k) for k in range(7)], 0),  # 0 is Monday
-    "hour": (pc.hour, [str(k) for k in range(24)], 0),
+PARTS = {  # by Arrow's function, which is loaded when it is used
+    "month": ("month", range(1, 13)),
+    "weekday": ("day_of_week", range(7)),  # 0 is Monday
+    "hour": ("hour", range(24)),
 }
 
 
@@ -46,8 +46,8 @@ def moments_of_texts(texts: Texts) -> Any:
     places = np.full(len(texts.values) + 1, NONE, np.int32)  # NONE reads the last
     places[used] = np.arange(used.size)
     codes = places[texts.codes]
-    moments = pc.cast(texts.values.take(pa.array(used)), MOMENT)
-    return moments.take(pa.array(codes, mask=codes == NONE))
+    moments = pc.cast(texts.values.take(arrow_of(used)), MOMENT)
+    return moments.take(arrow_of(codes, codes == NONE))
 
 
 def as_moments(column: Any) -> Any:
@@ -71,9 +71,10 @@ def earliest(moments: Any) -> float:
 
 def part_of(moments: Any, part: str) -> Texts:
     """A part of each date, as a category."""
-    function, names, first = PARTS[part]
-    codes = codes_of(function(moments))
-    return Texts(pa.array(names), np.where(codes == NONE, NONE, codes - first).astype(np.int32))
+    name, numbers = PARTS[part]
+    codes = codes_of(getattr(pc, name)(moments))
+    codes = np.where(codes == NONE, NONE, codes - numbers.start).astype(np.int32)
+    return Texts(strings_of([str(number) for number in numbers]), codes)
 
 
 def seconds_of(column: Any) -> Any:

@@ -55,7 +55,7 @@ from polyplane.data.table.moments import (
     part_of,
     seconds_of,
 )
-from polyplane.data.table.texts import NONE, Texts, is_null, merged, texts_of
+from polyplane.data.table.texts import NONE, Texts, arrow_of, is_null, merged, strings_of, texts_of
 from polyplane.engine.jit import jit
 
 __all__ = ["ErrorAt", "TableBlock", "TableRows", "laid_out", "without_nan"]
@@ -99,7 +99,8 @@ class TableRows:
     def block(self, columns: Mapping[int, Any], error_at: ErrorAt) -> TableBlock:
         """Rows and labels of Arrow arrays by position."""
         n_rows = len(next(iter(columns.values())))
-        numeric, others = {}, {}
+        numeric: dict[int, Any] = {}
+        others: dict[int, Any] = {}
         for i, place in enumerate(self.places.sources):
             source = self.layout.sources[i]
             if place is None or source.kind == ASIDE:
@@ -213,11 +214,11 @@ def _as_numbers(source: Source, texts: Texts, path: Any) -> Any:
     numbers, wrong = numbers_of_texts(texts)
     if wrong is not None:
         raise _changed(source, f"text such as {wrong!r}", "numbers", path)
-    return pa.array(numbers)
+    return arrow_of(numbers)
 
 
 def _as_dates(source: Source, texts: Texts, path: Any) -> Any:
-    used = texts.values.filter(pa.array(texts.counts() > 0))
+    used = texts.present()
     if len(used) and not are_dates(used):
         wrong = next(text for text in used.to_pylist() if not are_dates(pa.array([text])))
         raise _changed(source, f"text such as {wrong!r}", "dates", path)
@@ -236,7 +237,9 @@ def _lacks(cells: Any) -> Array:
 
 
 def _kept(cells: Any, keep: Array) -> Any:
-    return cells.kept(keep) if isinstance(cells, Texts) else cells.filter(pa.array(keep))
+    return (
+        cells.kept(keep) if isinstance(cells, Texts) else cells.take(arrow_of(np.flatnonzero(keep)))
+    )
 
 
 # ---- learning ----------------------------------------------------------------------------
@@ -325,7 +328,9 @@ def _remark_aside(layout: Layout, path: Any) -> None:
 def _count_gaps(block: TableBlock, numbers: Array, layout: Layout) -> None:
     """How many values of each source are missing."""
     lacking = np.isnan(numbers).sum(axis=0) if numbers.dtype.kind == "f" else []
-    found = {layout.sources[i].name: int(n) for i, n in zip(layout.number_sources, lacking)}
+    found = {
+        layout.sources[i].name: int(n) for i, n in zip(layout.number_sources, lacking, strict=False)
+    }
     for i, cells in block.others.items():
         if isinstance(cells, Texts):
             found[layout.sources[i].name] = int((cells.codes == NONE).sum())
@@ -408,9 +413,9 @@ def _with_days(block: TableBlock, layout: Layout) -> Array:
 def _learn_medians(numbers: Array, layout: Layout) -> None:
     """What a missing number is; 0 where there is none at all."""
     some = numbers[:: max(1, len(numbers) // ROWS_FOR_MEDIANS)]
-    has_gaps = np.zeros(numbers.shape[1], np.bool_)
+    has_gaps: Array = np.zeros(numbers.shape[1], np.bool_)
     if numbers.dtype.kind == "f":
-        has_gaps = np.isnan(numbers).any(axis=0)
+        has_gaps = np.asarray(np.isnan(numbers).any(axis=0))
     medians = np.zeros(numbers.shape[1])
     if len(some):
         medians[~has_gaps] = np.median(some[:, ~has_gaps], axis=0)
@@ -451,7 +456,7 @@ def _gaps(source: Source, lacks: Array, layout: Layout, learns: bool) -> list[Fa
     if not (known or ((learns or is_hashed) and lacks.any())):
         return []
     codes = np.where(lacks, np.int32(0), np.int32(NONE))
-    return [Facet(source.name, MISSING, Texts(pa.array([""]), codes))]
+    return [Facet(source.name, MISSING, Texts(strings_of([""]), codes))]
 
 
 def _parts(source: Source, moments: Any, layout: Layout, learns: bool) -> list[Facet]:
@@ -466,9 +471,7 @@ def _parts(source: Source, moments: Any, layout: Layout, learns: bool) -> list[F
     return found
 
 
-def _learn_categories(
-    facets: Sequence[Facet | WordFacet], layout: Layout
-) -> None:
+def _learn_categories(facets: Sequence[Facet | WordFacet], layout: Layout) -> None:
     """Number the pairs of a whole table."""
     are_common: list[Array | None] = []
     for facet in facets:
@@ -592,6 +595,7 @@ def without_nan(numbers: Array) -> Array:
 
 
 # ---- numbers and labels of Arrow ---------------------------------------------------------
+
 
 def _is_byte(kind: Any) -> bool:
     return bool(pa.types.is_uint8(kind) or pa.types.is_boolean(kind))
