@@ -11,13 +11,33 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.layout import Layout
 
-__all__ = ["give_layout", "layout_of", "rows_of_table", "width_of"]
+__all__ = ["TableRows", "give_layout", "layout_of", "rows_of_table", "width_of"]
 
 FROM_DTYPE = "from_dtype"
+
+
+class TableRows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Tables to rows of X before a scaler, by a layout that has been learned."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any = None) -> "TableRows":
+        """Nothing is left to learn."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Rows of a frame; rows that have been laid out already are taken as they are."""
+        is_table = is_frame(X) or has_texts(X)
+        return rows_of(frame_of(X), _frozen(self.layout)) if is_table else X
 
 
 def layout_of(estimator: Any) -> Layout | None:
