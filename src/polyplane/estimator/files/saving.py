@@ -86,7 +86,7 @@ def _saved(model: Any) -> SavedModel:
             "a pipeline can be saved if it is a polyplane classifier behind at most one of "
             f"{', '.join(kind.__name__ for kind in scalers)}; save the classifier by itself instead"
         )
-    return SavedModel(last, *before, layout=layout)
+    return SavedModel(last, before[0], layout)
 
 
 # ---- writing -----------------------------------------------------------------------------
