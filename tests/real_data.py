@@ -101,3 +101,10 @@ def mnist():
     X, y, X_test, y_test = mnist_bytes()
     scaled = [sp.csr_matrix(part.astype(np.float32) / np.float32(255)) for part in (X, X_test)]
     return scaled[0], y, scaled[1], y_test
+
+
+def raw_table(file):
+    """Where a raw table lies, as its public repository holds it."""
+    path = ROOT / "tables" / file
+    _need(path)
+    return path

@@ -169,7 +169,7 @@ def test_with_standard_error_closed_nothing_is_said_elsewhere():
 def test_a_missing_value_is_explained_in_words_of_the_command_line(call, tmp_path):
     path = tmp_path / "holes.csv"
     path.write_text("a,b,label\n1,2,x\n3,,y\n")
-    done = call("info", path)
+    done = call("info", path, "--missing", "error")
     assert done.code == BAD_INPUT
     assert "--missing zero" in done.err
     assert "missing='" not in done.err

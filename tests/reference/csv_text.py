@@ -123,7 +123,7 @@ def _is_text(fields):
     present = _present(fields)
     kinds = NUMBER, NAN, INFINITE
     n_texts = sum(not any(kind.fullmatch(field) for kind in kinds) for field in present)
-    return 2 * n_texts > len(present)
+    return 2 * n_texts > len(present) or (n_texts >= 10 and 10 * n_texts > len(present))
 
 
 def _number(field):

@@ -48,7 +48,7 @@ NEEDS_A_FILE = ("parquet", "npy", "npz")  # they are read from their end, or whe
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 LOOKED_AT = 1 << 12  # bytes, to tell one text from another
 LIBSVM_LINE = re.compile(rb"\s*[^\s,;]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*")
-ROWS_AT_ONCE = 8_192  # where all are read
+ROWS_AT_ONCE, ALL_ROWS = 8_192, 1 << 62  # where all are read
 
 
 # ---- options -----------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class ReadOptions:
     label: str | int | None = AUTO  # tables: CSV, Parquet, Arrow
     drop: Sequence[str | int] = ()
     text_columns: Sequence[str | int] = ()
-    missing: str = "error"
+    missing: str | None = None  # "fill", or as the layout says
     categories: str = "onehot"
     n_hash: int = 4096
     delimiter: str | None = None
@@ -222,6 +222,8 @@ def _opened(source: Any, options: ReadOptions) -> Iterator[tuple[str, BinaryIO]]
             if not is_plain:
                 rows = io.BufferedReader(_Filled(file), LOOKED_AT)
             kind = format_of(name, rows.peek(LOOKED_AT)[:LOOKED_AT])  # type: ignore[attr-defined]
+            if kind == "libsvm" and options.delimiter is not None:
+                kind = "csv"
         if kind in NEEDS_A_FILE and not is_plain:
             raise DataError(f"{kind} is not read from a pipe or an archive: unpack it first", name)
         options.check_they_concern(kind, name)
@@ -249,7 +251,8 @@ def all_of(source: Any, options: ReadOptions, bad: BadRows, layout: Layout) -> l
     """The rows of one source; those of LIBSVM text in one go, which two threads share."""
     with _opened(source, options) as (kind, file):
         if kind != "libsvm":
-            return list(_chunks_in(kind, file, source, ROWS_AT_ONCE, options, bad, layout))
+            n_rows = ROWS_AT_ONCE if layout.grows else ALL_ROWS
+            return list(_chunks_in(kind, file, source, n_rows, options, bad, layout))
         rows = libsvm_text.read(
             file, name_of(source), n_features=options.n_features, base=options.base,
             text_labels=options.text_labels, bad=bad,

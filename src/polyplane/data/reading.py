@@ -143,6 +143,8 @@ class Stream:
         if len(self.sources) > 1 or self.caches:
             return list(self._new_pass())
         (source,), bad = self.sources, self._begin()
+        if not self.layout.sources:
+            self.layout.grows = False  # it can be learned from all rows
         with _as_data_errors(source), _unchanged(source, self.options):
             chunks = all_of(source, self.options, bad, self.layout)
         if not chunks:
@@ -156,6 +158,7 @@ class Stream:
             raise DataError("can be read only once: save it to a file first", name_of(pipe))
         self.n_passes += 1
         self.bad, self.layout.n_left_out = BadRows(self.skips_bad), 0
+        self.layout.gaps = {}
         return self.bad
 
     def _new_pass(self) -> Generator[Chunk, None, None]:

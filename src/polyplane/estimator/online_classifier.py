@@ -8,6 +8,7 @@ rows; a machine adds its loop.
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
@@ -30,6 +31,15 @@ __all__ = ["A_NUMBER_OF_THREADS", "OnlineClassifier", "give_training", "record_o
 A_NUMBER_OF_THREADS = Range(
     lambda v: v is None or (is_whole(v) and v != 0), "None or a whole number other than 0"
 )
+
+
+def _says_columns(value: Any) -> bool:
+    """Whether a value can tell which columns are meant."""
+    if value is None or isinstance(value, str):
+        return value is None or value == "from_dtype"
+    if not isinstance(value, list | tuple | np.ndarray):
+        return False
+    return all(isinstance(one, str | bool | int | np.integer | np.bool_) for one in value)
 
 
 class Fitted:
@@ -65,6 +75,16 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
             "None, 'balanced' or a dict from label to weight",
         ),
         meaning="Factor on each class's loss; 'balanced' is inverse to the number of its rows.",
+    )
+    categorical_features: Any = parameter(
+        default="from_dtype",
+        allowed=Range(
+            _says_columns, "None, 'from_dtype' or a list of names, of positions or of flags"
+        ),
+        meaning=(
+            "Columns of a table that are categories: those of text and of types that say so "
+            "('from_dtype', None), and the columns given, whatever they hold."
+        ),
     )
     warm_start: bool = parameter(
         default=False,

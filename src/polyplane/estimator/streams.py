@@ -19,6 +19,7 @@ from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.progress import StreamReport, stream_progress
 from polyplane.estimator.resuming import check_can_resume, interrupts_wait
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.thread_safety import writing
 
 __all__ = [
@@ -152,7 +153,9 @@ def _learn(model: Any, chunk: Chunk, classes: Any) -> None:
     """Visit the rows of a chunk; those of a later file may use fewer columns than were met."""
     if not chunk.y.size:
         raise ValueError("The stream has no labels, which training needs: name their column.")
-    X = widened(chunk.X, getattr(model, "n_features_in_", 0)) if sp.issparse(chunk.X) else chunk.X
+    X = chunk.X
+    if sp.issparse(X) and hasattr(model, "n_features_in_"):
+        X = widened(X, width_of(model))
     model.partial_fit(X, chunk.y, classes=classes)
 
 

@@ -8,10 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_X_y,
+    column_or_1d,
+    validate_data,
+)
 
+from polyplane.data.chunk_sizes import widened
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows
+from polyplane.estimator.tables import rows_of_table, width_of
 from polyplane.model.input_rows import INDEX_DTYPES, checked_rows
 from polyplane.model.kernels import no_rows
 
@@ -44,16 +52,31 @@ class TrainingData(NamedTuple):
 
 def read_matrix(estimator: Any, X: Any, reset: bool, constant: float) -> Rows:
     """X alone, for prediction."""
+    laid_out = rows_of_table(estimator, X, begins=reset, grows=False)
+    if laid_out is not None:
+        X = check_array(laid_out, **_options(laid_out))
+        return checked_rows(_as_wide(estimator, X), constant)
     if reset or not _is_plain(estimator, X):
         X = validate_data(estimator, _bytes_of(X), reset=reset, **_options(X))
     return checked_rows(X, constant)
 
 
 def read_matrix_and_labels(
-    estimator: Any, X: Any, y: Any, reset: bool, constant: float
+    estimator: Any,
+    X: Any,
+    y: Any,
+    reset: bool,
+    constant: float,
+    begins: bool | None = None,
+    is_chunk: bool = False,
 ) -> tuple[Rows, Array]:
     """X and y, for training."""
-    if reset or not (_is_plain(estimator, X) and _are_plain_labels(y, X.shape[0])):
+    begins = reset if begins is None else begins
+    laid_out = rows_of_table(estimator, X, begins, is_chunk)
+    if laid_out is not None:
+        X, y = check_X_y(laid_out, y, estimator=estimator, **_options(laid_out))
+        X = _as_wide(estimator, X)
+    elif reset or not (_is_plain(estimator, X) and _are_plain_labels(y, X.shape[0])):
         X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
     if _small_integers(y) is None:
         check_classification_targets(y)
@@ -68,6 +91,7 @@ def read_training(
     sample_weight: Any,
     known: Array | None,
     constant: float,
+    is_chunk: bool = False,
 ) -> tuple[TrainingData, Array]:
     """Checked rows with codes and weights, and all labels known from now on.
 
@@ -77,7 +101,9 @@ def read_training(
         X = np.asarray(X)
     goes_on = known is not None
     is_wider = goes_on and getattr(X, "shape", ())[-1:] > (estimator.n_features_in_,)
-    rows, y = read_matrix_and_labels(estimator, X, y, not goes_on or is_wider, constant)
+    rows, y = read_matrix_and_labels(
+        estimator, X, y, not goes_on or is_wider, constant, not goes_on, is_chunk
+    )
     if classes is not None:
         if np.size(classes) == 0:
             raise ValueError("classes is empty: name the labels, or leave it out.")
@@ -137,6 +163,14 @@ def _are_plain_labels(y: Any, n_rows: int) -> bool:
     """The same of y."""
     is_vector = type(y) is np.ndarray and y.shape == (n_rows,)
     return is_vector and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
+
+
+def _as_wide(estimator: Any, X: Any) -> Any:
+    """Rows of a stream, laid out before all categories had been met, as wide as they are now."""
+    width = width_of(estimator)
+    if X.shape[1] == width or not sp.issparse(X):
+        return X
+    return widened(X, width)
 
 
 def _options(X: Any) -> dict[str, Any]:

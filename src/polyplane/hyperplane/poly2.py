@@ -33,6 +33,7 @@ from polyplane.estimator.parameters import (
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import PlaneModel, PlaneTraining
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.format.checks import need
 from polyplane.model.input_rows import check_products
@@ -81,11 +82,17 @@ class Poly2Classifier(HyperplaneClassifier):
         return model.alpha_of_opposite_planes
 
     def _read_training(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        goes_on: bool,
+        is_chunk: bool = False,
     ) -> tuple[TrainingData, Array]:
         if not goes_on:
             self._first_map = self.gamma, self.coef0, self.n_hash
-        return super()._read_training(X, y, classes, sample_weight, goes_on)
+        return super()._read_training(X, y, classes, sample_weight, goes_on, is_chunk)
 
     def _map(self) -> tuple[float, float, int | None]:
         """gamma, coef0 and n_hash as they were when training began: the planes depend on them."""
@@ -96,7 +103,7 @@ class Poly2Classifier(HyperplaneClassifier):
 
     def _features(self, training: PlaneTraining) -> Features:
         gamma, coef0, n_hash = self._map()
-        products = Products(float(gamma), float(coef0), n_hash, int(self.n_features_in_))
+        products = Products(float(gamma), float(coef0), n_hash, int(width_of(self)))
         return Features(training.constant, products=products)
 
     def _take_features(self, model: FittedModel) -> None:
@@ -107,7 +114,7 @@ class Poly2Classifier(HyperplaneClassifier):
 
     def _mapped_rows(self, rows: Rows) -> Rows:
         gamma, coef0, n_hash = self._map()
-        self._count_features(self.n_features_in_)
+        self._count_features(width_of(self))
         check_products(rows, gamma, coef0)
         mapped: Rows = poly2_rows(rows, gamma, coef0, n_hash or 0)
         return mapped

@@ -72,6 +72,7 @@ from polyplane.estimator.search.prototypes import (
     prototypes_of,
     squared_length_of,
 )
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.thread_safety import reads
 from polyplane.estimator.validation import TrainingData, weighty
 from polyplane.model.column_maps import KINDS, ColumnMap, column_map
@@ -390,7 +391,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         return data._replace(weights=(data.weights / mean).astype(np.float32))
 
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
-        start, n_columns = start_of(training), self.n_features_in_
+        start, n_columns = start_of(training), width_of(self)
         if start.columns is None:
             members = weighty(in_place(count_rows(data.rows)), data.weights)
             kind = self._setting("columns")
@@ -525,7 +526,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         """A training with this setting, which goes on whenever it is called."""
         changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
         trial = type(self)(**(self.get_params() | changes))
-        trial.n_features_in_, trial._found = self.n_features_in_, dict(setting)
+        trial.n_features_in_, trial._found = width_of(self), dict(setting)
         training = trial._new_training(seed)
         start = start_of(training)
         start.columns, start.centres = split.columns, split.centres
@@ -584,7 +585,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         start = start_of(self._training)
         start.starts = False
         if start.columns is not None and start.columns.used is not None:
-            start.columns = start.columns.widened(self.n_features_in_)
+            start.columns = start.columns.widened(width_of(self))
             _take_all_columns(self._training)
         view = self._training_view(self._training, data)
         self._meet(self._training, labels, view)

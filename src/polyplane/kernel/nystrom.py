@@ -62,6 +62,7 @@ from polyplane.estimator.kernels.kernel_training import (
 )
 from polyplane.estimator.parameters import at_least, one_of, parameter, positive, register
 from polyplane.estimator.progress import Report
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData, weighty
 from polyplane.model.kernels import KernelRows, kernel_block, rows_at_hand
 
@@ -219,7 +220,7 @@ class NystromClassifier(SumKernelClassifier):
         if self.landmarks == "uniform" or drawn.size <= self.n_landmarks:
             return np.sort(drawn[: self.n_landmarks])
         some = drawn[: max(LEAST_ROWS, ROWS_PER_LANDMARK * self.n_landmarks)]
-        points = matrix_of(packed(rows, some), self.n_features_in_)
+        points = matrix_of(packed(rows, some), width_of(self))
         search = MiniBatchKMeans(
             self.n_landmarks, n_init=1, batch_size=AT_ONCE, max_iter=30,
             random_state=int(generator.integers(2**31)),

@@ -34,7 +34,7 @@ def test_every_estimator_has_a_short_name():
 @pytest.mark.parametrize("name", algorithms())
 def test_every_parameter_is_an_option_and_its_default_can_be_said(name):
     algorithm, kind = algorithms()[name], estimator_class(name)
-    own_words = {"random_state", "verbose", "warm_start"}
+    own_words = {"random_state", "verbose", "warm_start", "categorical_features"}
     fields = {field.name: field for field in dataclasses.fields(kind)}
     assert set(algorithm.parameters) == set(fields) - own_words
     options = {option.name: option for option in parameter_options()}

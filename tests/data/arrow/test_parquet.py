@@ -84,10 +84,10 @@ def test_numbers_truth_values_and_text_become_rows(path, form):
 @in_every_format
 def test_rows_with_missing_values_are_errors_that_name_row_and_column(path, form):
     with pytest.raises(DataError, match="row 3: found no value in column 'a'") as caught:
-        read(path, MIXED, form)
+        read(path, MIXED, form, missing="error")
     assert caught.value.column == 1
     bad = BadRows(skips=True)
-    (chunk,) = read(path, MIXED, form, bad=bad)
+    (chunk,) = read(path, MIXED, form, bad=bad, missing="error")
     assert chunk.y.tolist() == ["p", "q", "q"]
     assert bad.n_skipped == 1
     layout = Layout()
@@ -152,8 +152,8 @@ def test_a_missing_label_does_not_change_the_type_of_the_others(path):
 
 
 def test_only_columns_of_use_need_a_known_type(path):
-    table = {"when": pa.array([0, 1], pa.timestamp("ms")), "a": [1, 2], "y": [0, 1]}
-    with pytest.raises(DataError, match=r"found timestamp\[ms\] in column 'when', expected number"):
+    table = {"when": pa.array([b"0", b"1"], pa.binary()), "a": [1, 2], "y": [0, 1]}
+    with pytest.raises(DataError, match=r"found binary in column 'when', expected number"):
         read(path, table)
     (chunk,) = read(path, table, drop=["when"])
     np.testing.assert_array_equal(chunk.X, [[1], [2]])
@@ -179,7 +179,7 @@ def test_a_column_of_nothing_is_missing_throughout(path):
 def test_a_second_file_must_have_the_kinds_of_the_first(path):
     layout = Layout()
     read(path, {"a": [1], "y": [0]}, layout=layout)
-    with pytest.raises(DataError, match="found string in column 'a', expected number"):
+    with pytest.raises(DataError, match="found text such as 'x' in column 'a', expected numbers"):
         read(path, {"a": ["x"], "y": [0]}, layout=layout)
 
 

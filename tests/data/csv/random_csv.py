@@ -94,8 +94,7 @@ def case_of(seed):
         options["drop"] = [rng.choice([0, 1, -1, "b", width - 2])]
     if rng.random() < 0.15:
         options["text_columns"] = [rng.choice([0, 1, "a", width - 1])]
-    if rng.random() < 0.5:
-        options["missing"] = rng.choice(["zero", "skip"])
+    options["missing"] = rng.choice(["zero", "skip", "error", "error"])
     if rng.random() < 0.15:
         options |= {"categories": "hash", "n_hash": rng.choice([1, 2, 7])}
     chunk_rows = rng.choice([1, 2, 3, 5, 100, 100])
@@ -173,6 +172,7 @@ def _layout_of(case, wanted):
         file, options = io.BytesIO(case.text), CsvOptions(**case.options)
         list(csv_text.chunks(file, "f", 100, options, BadRows(skips=True), whole))
         layout.sources = [Source(*source) for source in whole.sources]
+        layout.has_names = whole.has_names
         layout.label, layout.label_position = whole.label, whole.label_position
         layout.label_is_text = whole.label_is_text
         layout.categories.n_hash = whole.categories.n_hash

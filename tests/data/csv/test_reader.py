@@ -164,11 +164,14 @@ def test_numbers_named_as_text_are_categories():
 @pytest.mark.parametrize("absent", ["", "?", "NA", "nan", " ? ", '""'])
 def test_missing_values_are_errors_or_zeros_or_rows_left_out(absent):
     text = f"1,r,0\n{absent},g,1\n3,{absent},1\n4,r,0\n"
-    error = error_of(text, header=False)
+    error = error_of(text, header=False, missing="error")
     assert (error.line, error.column) == (2, 1)
     assert "missing='zero'" in str(error)
     zeros = read_one(text, missing="zero")
     np.testing.assert_array_equal(dense(zeros), [[1, 1, 0], [0, 0, 1], [3, 0, 0], [4, 1, 0]])
+    filled = read_one(text)
+    expected = [[1, 1, 0, 0, 0], [3, 0, 1, 1, 0], [3, 0, 0, 0, 1], [4, 1, 0, 0, 0]]
+    np.testing.assert_array_equal(dense(filled), expected)  # number, r, missing, g, missing
     layout = Layout()
     kept = read_one(text, missing="skip", layout=layout)
     np.testing.assert_array_equal(dense(kept), [[1, 1], [4, 1]])
@@ -186,7 +189,7 @@ def test_a_missing_label_is_never_zero():
 def test_what_only_python_takes_for_a_number_is_text(number):
     layout = Layout()
     chunk = read_one(f"{number},1,{number}\n{number},2,{number}\n", layout=layout)
-    assert [source.is_text for source in layout.sources] == [True, False]
+    assert [source.kind for source in layout.sources] == ["category", "number"]
     assert chunk.y.tolist() == [number] * 2
 
 
@@ -304,9 +307,9 @@ def test_bad_rows_are_skipped_and_counted_where_that_is_wanted(text, line, colum
 
 def test_the_first_bad_row_is_named_whatever_is_wrong_with_it():
     text = "1,2\n1,2\n1,2\n,2\nx,2\n1e99,2\n1,2,3\n"
-    assert error_of(text).line == 4
+    assert error_of(text, missing="error").line == 4
     bad = BadRows(skips=True)
-    read(text, bad=bad)
+    read(text, bad=bad, missing="error")
     assert [error.line for error in bad.errors] == [4, 5, 6, 7]
 
 

@@ -3,11 +3,13 @@
 import pytest
 
 from polyplane.data.chunks import DataError
+from polyplane.data.table.categories import Pair
 from polyplane.data.table.layout import Layout, TableOptions, places_in
+from polyplane.model.format.migrations import FORMATS, migrated
 
 pytestmark = pytest.mark.loops
 
-NUMBERS = [False] * 3
+NUMBERS = ["number"] * 3
 
 
 def label_of(names, label="auto"):
@@ -49,11 +51,11 @@ def test_a_label_that_cannot_be_found_is_an_error(names, label, words):
 def test_columns_keep_their_places_in_files_of_another_order():
     layout = Layout()
     options = TableOptions()
-    first = places_in(layout, ["a", "b", "c", "y"], [False, True, False, True], options, "f")
+    first = places_in(layout, ["a", "b", "c", "y"], ["number", "undecided"] * 2, options, "f")
     assert (first.numbers, first.texts, first.label) == ([0, 2], [1], 3)
     assert layout.label_is_text
     names = ["new", "c", "y", "b", "a"]
-    second = places_in(layout, names, [False] * 5, options, "f")
+    second = places_in(layout, names, ["number"] * 5, options, "f")
     assert (second.numbers, second.texts, second.label) == ([4, 1], [3], 2)
 
 
@@ -79,7 +81,7 @@ def test_in_a_second_file_the_label_is_that_of_the_first_or_there_is_none(first,
     layout = Layout()
     places_in(layout, first, NUMBERS, TableOptions(), "f")
     names, width = (None, second or 3) if first is None else (second, len(second))
-    places = places_in(layout, names, [False] * width, TableOptions(), "f")
+    places = places_in(layout, names, ["number"] * width, TableOptions(), "f")
     assert places.label == label
     assert len(places.numbers) == 2
 
@@ -87,15 +89,15 @@ def test_in_a_second_file_the_label_is_that_of_the_first_or_there_is_none(first,
 def test_dropped_columns_are_not_read_and_named_ones_are_text():
     options = TableOptions(drop=["id"], text_columns=["zip", "y"])
     layout = Layout()
-    places = places_in(layout, ["id", "zip", "a", "y"], [False] * 4, options, "f")
+    places = places_in(layout, ["id", "zip", "a", "y"], ["number"] * 4, options, "f")
     assert (places.numbers, places.texts, places.label) == ([2], [1], 3)
     assert layout.label_is_text
 
 
 def test_a_layout_survives_plain_values():
     layout = Layout()
-    places_in(layout, ["a", "b", "y"], [False, True, False], TableOptions(), "f")
-    layout.categories.numbers[("b", "red")] = 0
+    places_in(layout, ["a", "b", "y"], ["number", "category", "number"], TableOptions(), "f")
+    layout.categories.add(Pair("b", "value", "red"))
     again = Layout.from_dict(layout.to_dict(), is_frozen=False)
     assert again == layout
     assert again.feature_names == ["a", "b=red"]
@@ -108,3 +110,51 @@ def test_a_layout_survives_plain_values():
 def test_options_that_mean_nothing_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         TableOptions(**wrong)
+
+
+def test_columns_that_lack_are_named_together_and_those_set_aside_are_not_missed():
+    layout = Layout()
+    names = ["a", "id", "b", "c"]
+    places_in(layout, names, ["number"] * 4, TableOptions(label=None), None)
+    layout.sources[1] = layout.sources[1]._replace(kind="aside")
+    with pytest.raises(DataError, match="found no columns 'a', 'c', expected all"):
+        places_in(layout, ["b", "new"], ["number"] * 2, TableOptions(label=None), None)
+    found = places_in(layout, ["c", "b", "a"], ["number"] * 3, TableOptions(label=None), None)
+    assert found.sources == [2, None, 1, 0]
+
+
+def test_the_policy_for_missing_values_travels_with_the_layout():
+    layout = Layout()
+    places_in(layout, ["a", "y"], ["number"] * 2, TableOptions(missing="zero"), "f")
+    again = Layout.from_dict(layout.to_dict(), is_frozen=True)
+    places_in(again, ["a", "y"], ["number"] * 2, TableOptions(), "f")
+    assert again.missing == "zero"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("missing", "maybe"), ("sources", [["a", "colour", 0, 0]]), ("pairs", [["a", "value"]])],
+)
+def test_a_layout_of_another_program_is_refused(name, value):
+    plain = Layout().to_dict() | {name: value}
+    with pytest.raises(ValueError, match=r"unknown|unpack"):
+        Layout.from_dict(plain, is_frozen=True)
+
+
+@pytest.mark.parametrize("names", [["age", "town"], ["1", "3"]])
+def test_tables_of_the_third_format_of_model_files_are_layouts_still(names):
+    table = {
+        "sources": [[names[0], False], [names[1], True]], "label": "y", "label_position": 2,
+        "label_is_text": True, "n_hash": 0, "categories": [[names[1], "Ulm"], [names[1], "Bonn"]],
+    }  # fmt: skip
+    values = {"prediction": {"table": table}}
+    assert migrated(values, {}, 3, 4, {3: FORMATS[3]})
+    layout = Layout.from_dict(values["prediction"]["table"], is_frozen=True)
+    assert layout.feature_names == [names[0], f"{names[1]}=Ulm", f"{names[1]}=Bonn"]
+    assert layout.has_names == (names[0] == "age")
+    assert layout.missing == "error"
+
+
+@pytest.mark.parametrize("table", [None, 3, {}, {"sources": 1, "categories": []}])
+def test_a_damaged_table_of_the_third_format_is_left_to_who_reads_it(table):
+    assert migrated({"prediction": {"table": table}}, {}, 3, 4, {3: FORMATS[3]})

@@ -57,6 +57,15 @@ def models():
     yield "samm", pp.SAMMClassifier(random_state=0).fit(FLOWERS, KINDS > 0)
     yield "lasvm", pp.LaSVMClassifier(random_state=0).fit(FLOWERS, KINDS)
     yield "pegasos", pp.KernelPegasosClassifier(random_state=0).fit(FLOWERS, KINDS)
+    turned = pp.PolyplaneClassifier(
+        n_planes=2,
+        columns="knots",
+        directions="principal",
+        max_iter=2,
+        random_state=0,
+        search=False,
+    )
+    yield "turned", turned.fit(FLOWERS, KINDS)
     yield "stream", pp.PolyplaneClassifier(random_state=0).partial_fit(FLOWERS, KINDS)
     yield (
         "scaled",

@@ -117,10 +117,18 @@ def check_labels(y: Array, source: str) -> None:
         raise DataError(f"has only the label {labels.tolist()[0]!r}, expected two classes", source)
     has_fractions = labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any())
     n_rows = min(y.size, ENOUGH_LABELS)
-    is_much = labels.size > max(MANY, n_rows // (10 if has_fractions else 2))
-    if is_much and labels.dtype.kind in "iuf":
+    is_number = labels.dtype.kind in "iuf"
+    if has_fractions or labels.size > max(MANY, n_rows // (10 if is_number else 2)):
+        found = "numbers" if is_number else "texts"
+        what = (
+            "a number to predict"
+            if has_fractions
+            else "an id"
+            if not is_number
+            else ("a number to predict or an id")
+        )
         raise DataError(
-            f"has {labels.size:,} different numbers for labels, expected classes: name the column "
-            "of the label with --label",
+            f"has {labels.size:,} different {found} for labels, as of {what}, expected classes: "
+            "name the column of the label with --label",
             source,
         )

@@ -20,7 +20,7 @@ from polyplane.model.algorithm_names import short_name
 __all__ = ["FILE", "facts"]
 
 FILE = Path(__file__).with_name("parameters.json")
-OWN_WORDS = {"random_state", "verbose", "warm_start"}  # --seed, --quiet and --resume say these
+OWN_WORDS = {"random_state", "verbose", "warm_start", "categorical_features"}  # said otherwise
 TRIED = {"whole": (1, 2, 100), "real": (0.25, 0.5, 1.5)}  # some of each lie in every range
 READING = {
     "format": "Format of the rows; without it the first bytes or the name say which it is.",
@@ -33,7 +33,10 @@ READING = {
     ),
     "drop": "A column that is not read, by name or position; may be said again.",
     "text_columns": "A column that is text even if it looks like numbers; may be said again.",
-    "missing": "A value that is missing is an error, or zero, or its row is skipped.",
+    "missing": (
+        "A value that is missing is filled and told apart, or an error, or zero, or its row is "
+        "skipped; without it as the model does, and filled in training."
+    ),
     "categories": "Text becomes a column for each value, or is hashed to --n-hash columns.",
     "n_hash": "Columns for hashed text.",
     "delimiter": "What parts fields: one character, or tab; without it the first rows tell.",

@@ -7,6 +7,7 @@ import numpy as np
 
 from polyplane.cli.input.model_input import layout_of
 from polyplane.cli.input.row_input import chunks_of, open_rows
+from polyplane.cli.input.table_words import label_facts, label_words, table_facts, table_lines
 from polyplane.cli.options.algorithms import algorithm_of
 from polyplane.cli.screen import Screen
 from polyplane.data.summary import RowSummary
@@ -19,7 +20,10 @@ __all__ = ["run"]
 MOST_CLASSES = 20  # that are shown
 LAST_POINTS = 5  # of the history
 SCALERS = {"maxabs": "MaxAbsScaler", "minmax": "MinMaxScaler", "standard": "StandardScaler"}
-OF_ALL = {"random_state": None, "verbose": False, "warm_start": False}  # --seed, --quiet, --resume
+OF_ALL = {
+    "random_state": None, "verbose": False, "warm_start": False,  # --seed, --quiet, --resume
+    "categorical_features": "from_dtype",
+}  # fmt: skip
 
 
 def run(screen: Screen, *, file: str, reading: dict[str, Any]) -> None:
@@ -96,6 +100,12 @@ def _tell_model(screen: Screen, file: str) -> None:
     )
     scaling = "none" if found["scaling"] is None else found["scaling"]
     screen.say(f"scaling: {scaling}; largest norm {found['largest_norm']:.4g}")
+    if found["table"] is not None:
+        for name, words in table_lines(found["table"]):
+            screen.say(f"{name}: {words}")
+        screen.say(f"missing values: {found['table']['missing']}")
+    if found["label"] is not None:
+        screen.say(f"label: {label_words(found['label'])}")
     _show_settings(screen, found)
     screen.table(
         ["class", found["unit"]],
@@ -140,6 +150,8 @@ def _facts_of(model: FittedModel) -> dict[str, Any]:
         "version": model.version,
         "features": model.n_columns,
         "names": [] if layout is None else layout.feature_names,
+        "table": None if layout is None else table_facts(layout),
+        "label": None if layout is None else label_facts(layout, None, None),
         "classes": [
             {"label": label, "size": size}
             for label, size in zip(model.labels.tolist(), sizes, strict=True)

@@ -19,6 +19,7 @@ from polyplane.cli.input.row_input import (
     tell_of_bad_rows,
 )
 from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, scaler_of_stream
+from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.evaluate import tell_of_unknown_labels
@@ -53,6 +54,8 @@ class Job:
     path: Path | None = None
     n_rows: int = 0
     n_skipped: int = 0
+    table: dict[str, Any] | None = None  # what was recognised in it
+    label: dict[str, Any] | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -177,6 +180,7 @@ def _from_memory(job: Job) -> tuple[Any, Any]:
     job.screen.note(f"Reading {', '.join(job.request.data)}.")
     X, y = joined(rows.all_chunks())
     tell_of_bad_rows(rows, job.screen)
+    _recognise(job, rows, y)
     check_labels(y, job.request.data[0])
     job.saved.layout = rows.layout if rows.layout.sources else None
     if job.saved.scaler is None:
@@ -185,6 +189,12 @@ def _from_memory(job: Job) -> tuple[Any, Any]:
     job.n_rows, job.n_skipped = X.shape[0], rows.bad.n_skipped
     job.seconds["reading"] = time.perf_counter() - start
     return lambda: job.estimator.fit(X, y), lambda: job.estimator.resume(X, y)
+
+
+def _recognise(job: Job, rows: Stream, y: Any = None) -> None:
+    """Note what the table was taken for."""
+    job.table = table_facts(rows.layout)
+    job.label = label_facts(rows.layout, rows.options.label, y)
 
 
 def _from_stream(job: Job) -> tuple[Any, Any]:
@@ -201,6 +211,7 @@ def _from_stream(job: Job) -> tuple[Any, Any]:
         job.n_rows, job.n_skipped = stream.n_rows, rows.bad.n_skipped
         if not rows.layout.sources:
             job.saved.layout = None
+        _recognise(job, rows)
         tell_of_bad_rows(rows, job.screen)
 
     def begin() -> None:

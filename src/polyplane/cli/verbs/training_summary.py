@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from polyplane.cli.input.table_words import label_words, table_lines
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.training_run import Watch
 from polyplane.report.metrics import Confusions, standard_error
@@ -21,6 +22,8 @@ def summary_of(job: Any, watch: Watch, tally: Confusions | None) -> dict[str, An
         "algorithm": type(model).__name__,
         "rows": job.n_rows,
         "features": model.n_features_in_,
+        "table": job.table,
+        "label": job.label,
         "classes": model.classes_.tolist(),
         "passes": model.n_iter_,
         "steps": model.n_steps_,
@@ -54,6 +57,10 @@ def tell_summary(screen: Screen, found: dict[str, Any]) -> None:
     """The same in words."""
     lines = [("algorithm", found["algorithm"])]
     lines.append(("rows", f"{found['rows']:,} of {found['features']:,} columns"))
+    if found["table"] is not None:
+        lines += table_lines(found["table"])
+    if found["label"] is not None:
+        lines.append(("label", label_words(found["label"])))
     if found["skipped"]:
         lines.append(("left out", f"{found['skipped']:,} rows that cannot be read"))
     if found["test_error"] is not None:

@@ -10,36 +10,31 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
+from polyplane.data.table.kinds import (
+    CATEGORY,
+    FLAG,
+    KINDS,
+    LIST,
+    NUMBER,
+    UNDECIDED,
+    UNKNOWN,
+    kind_of_type,
+)
 from polyplane.data.table.layout import (
     AUTO,
-    ErrorAt,
     Layout,
     Places,
     TableOptions,
-    TableRows,
     label_by_name,
     places_in,
-    without_nan,
 )
+from polyplane.data.table.rows import ErrorAt, TableBlock, TableRows, without_nan
 
 __all__ = ["HAS_LABELS", "N_FEATURES", "BatchRows"]
 
 SPARSE = ["indices", "values"]
 N_FEATURES, HAS_LABELS = b"polyplane.n_features", b"polyplane.has_labels"
 LARGEST_INDEX = (1 << 31) - 2  # the number of features must fit int32 too
-
-
-def _kind_of(kind: Any) -> str:
-    """What a column of an Arrow type is here: number, text, list or unknown."""
-    types = pa.types
-    if types.is_dictionary(kind):
-        return _kind_of(kind.value_type)
-    if kind in (pa.string(), pa.large_string(), pa.string_view()):
-        return "text"
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return "list" if _kind_of(kind.value_type) == "number" else "unknown"
-    tests = types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null
-    return "number" if any(test(kind) for test in tests) else "unknown"
 
 
 @dataclass
@@ -55,13 +50,12 @@ class BatchRows:
 
     def names_read(self, schema: Any, metadata: Mapping[bytes, bytes]) -> list[str]:
         """Decide what each column is for; return the names of those that are read."""
-        names, kinds = schema.names, [_kind_of(kind) for kind in schema.types]
+        names, kinds = schema.names, [kind_of_type(kind) for kind in schema.types]
         options = self.options
-        ends_with_list = kinds[-1:] == ["list"] and label_by_name(names) is None
+        ends_with_list = kinds[-1:] == [LIST] and label_by_name(names) is None
         if options.label == AUTO and (ends_with_list or metadata.get(HAS_LABELS) == b"0"):
             options = replace(options, label=None)
-        is_text = [kind == "text" for kind in kinds]
-        places = places_in(self.layout, names, is_text, options, self.path)
+        places = places_in(self.layout, names, kinds, options, self.path)
         self.table = TableRows(places, self.layout, options, self.bad, self.path)
         self.width = _width_stated(metadata.get(N_FEATURES, b""))
         self.form = self._form_of(names, kinds, places)
@@ -71,34 +65,41 @@ class BatchRows:
 
     def _form_of(
         self, names: Sequence[str], kinds: Sequence[str], places: Places
-    ) -> Callable[[Any, ErrorAt], Chunk]:
+    ) -> Callable[[Any, ErrorAt], Chunk | TableBlock]:
         numbers = sorted(names[place] for place in places.numbers)
-        are_lists = not places.texts and all(kinds[place] == "list" for place in places.numbers)
+        are_lists = not places.texts and all(kinds[place] == LIST for place in places.numbers)
         if are_lists and numbers == SPARSE:
             return self._sparse_rows
         return self._list_rows if are_lists and len(numbers) == 1 else self._table_rows
 
     def _check_kinds(self, schema: Any, kinds: Sequence[str], places: Places) -> None:
         """A column of another kind than its use asks for is an error."""
-        anything, only_numbers = ["number", "text"], ["number"]
-        expected = dict.fromkeys(places.texts, anything)
-        if self.form == self._table_rows:
-            expected |= dict.fromkeys(places.numbers, only_numbers)
+        is_table = self.form == self._table_rows
+        expected: dict[int, tuple[str, ...]] = {
+            place: (LIST, UNKNOWN) if is_table else (UNKNOWN,) for place in places.numbers
+        }
+        expected |= dict.fromkeys(places.texts, (LIST, UNKNOWN))
         if places.label is not None:
-            expected[places.label] = anything if self.layout.label_is_text else only_numbers
-        for place, allowed in expected.items():
+            is_known = (
+                {UNDECIDED, CATEGORY, NUMBER, FLAG}
+                if self.layout.label_is_text
+                else ({NUMBER, FLAG})
+            )
+            expected[places.label] = tuple({*KINDS, LIST, UNKNOWN, UNDECIDED} - is_known)
+        for place, refused in expected.items():
             name = schema.names[place]
-            if kinds[place] not in allowed:
+            if kinds[place] in refused:
+                words = "text or number" if place in places.texts else "number"
                 raise DataError(
-                    f"found {schema.types[place]} in column {name!r}, expected "
-                    f"{' or '.join(allowed)}; drop=({name!r},) leaves it out",
+                    f"found {schema.types[place]} in column {name!r}, expected {words}; "
+                    f"drop=({name!r},) leaves it out",
                     self.path,
                     column=place + 1,
                 )
             if schema.names.count(name) > 1:
                 raise DataError(f"found two columns called {name!r}, expected one", self.path)
 
-    def rows(self, batch: Any) -> Chunk:
+    def rows(self, batch: Any) -> Chunk | TableBlock:
         """Rows and labels of a batch that holds at least the columns read."""
         first_row = self.n_rows + 1
         self.n_rows += batch.num_rows
@@ -120,10 +121,10 @@ class BatchRows:
         columns = {} if label is None else {label: self._column(batch, label)}
         return self.table.labels(columns, batch.num_rows)
 
-    def _table_rows(self, batch: Any, error_at: ErrorAt) -> Chunk:
+    def _table_rows(self, batch: Any, error_at: ErrorAt) -> TableBlock:
         places = self.table.places
         used = [*places.numbers, *places.texts, *([] if places.label is None else [places.label])]
-        return self.table.rows({place: self._column(batch, place) for place in used}, error_at)
+        return self.table.block({place: self._column(batch, place) for place in used}, error_at)
 
     def _list_rows(self, batch: Any, error_at: ErrorAt) -> Chunk:
         """Lists of one length, the one that the file states or the longest of the first batch."""
@@ -189,10 +190,11 @@ class BatchRows:
         self, numbers: Array, cells: list[int], label_flaws: Array, rows: Array, error_at: ErrorAt
     ) -> Array:
         """True where a row is sound; `cells` are the positions of its numbers in the file."""
-        table = replace(self.table, places=self.table.places._replace(numbers=cells))
+        table = replace(self.table, places=self.table.places._replace(sources=list(cells)))
         return table.sound_rows(
-            numbers, [], label_flaws, lambda row, *problem: error_at(int(rows[row]), *problem)
-        )
+            numbers, {}, label_flaws, lambda row, *problem: error_at(int(rows[row]), *problem),
+            range(len(cells)), may_fill=False,
+        )  # fmt: skip
 
 
 def _width_stated(text: bytes) -> int:

@@ -36,7 +36,7 @@ except ImportError:  # Windows
 
 __all__ = ["cache_path_of", "cached_chunks", "is_cache"]
 
-VERSION = 1  # to be raised when a reader reads other rows from the same bytes
+VERSION = 2  # to be raised when a reader reads other rows from the same bytes
 SUFFIX, UNFINISHED = ".polyplane.arrow", ".part"
 LOOKED_AT = 1 << 20  # bytes at either end of the source that the fingerprint knows
 FINGERPRINT, ABOUT, CHECK = b"polyplane.fingerprint", b"polyplane.about", b"polyplane.check"
@@ -116,9 +116,9 @@ def _suits(learned: Any, layout: Layout, bad: BadRows) -> bool:
     before, after, now = learned["before"], learned["after"], _known(layout)
     if after is None or now == before:
         return True
-    n_known = len(after["categories"])
-    alike = all(now[key] == after[key] for key in after.keys() - {"categories", "is_frozen"})
-    return alike and now["categories"][:n_known] == after["categories"]
+    n_known = len(after["pairs"])
+    alike = all(now[key] == after[key] for key in after.keys() - {"pairs", "is_frozen"})
+    return alike and now["pairs"][:n_known] == after["pairs"]
 
 
 def _apply(learned: Any, bad: BadRows, layout: Layout) -> None:
@@ -165,7 +165,7 @@ def _read(path: Path, fingerprint: str, bad: BadRows, layout: Layout) -> Iterato
             if not _suits(learned, layout, bad):
                 raise ValueError("read otherwise")
             after = learned["after"]
-            if after is not None and len(after["categories"]) >= len(layout.categories.numbers):
+            if after is not None and len(after["pairs"]) >= len(layout.categories.numbers):
                 n_left_out, is_frozen = layout.n_left_out, layout.categories.is_frozen
                 remarks = layout.remarks
                 vars(layout).update(vars(Layout.from_dict(after, is_frozen)))

@@ -27,6 +27,7 @@ from polyplane.data.careful_reading import as_data_errors, read_up_to
 from polyplane.data.chunk_sizes import rechunked
 from polyplane.data.chunks import BadRows, Chunk, DataError
 from polyplane.data.table.layout import Layout, TableOptions
+from polyplane.data.table.rows import TableBlock, laid_out
 
 __all__ = ["LABEL", "arrow_chunks", "chunks", "columns_of", "write"]
 
@@ -45,8 +46,8 @@ def chunks(
     layout: Layout | None = None,
 ) -> Iterator[Chunk]:
     """Chunks of `chunk_rows` rows of a Parquet file; `layout` is learned or obeyed."""
-    rows = BatchRows(path, options or TableOptions(), bad or BadRows(), layout or Layout())
-    return rechunked(_parquet_pieces(rows), chunk_rows)
+    rows = _batch_rows(path, options, bad, layout)
+    return rechunked(laid_out(_parquet_pieces(rows), rows.layout, path), chunk_rows)
 
 
 def arrow_chunks(
@@ -58,11 +59,18 @@ def arrow_chunks(
     file: BinaryIO | None = None,
 ) -> Iterator[Chunk]:
     """The same of an Arrow IPC file or stream, at `path` or, if given, read from `file`."""
-    rows = BatchRows(path, options or TableOptions(), bad or BadRows(), layout or Layout())
-    return rechunked(_arrow_pieces(rows, file), chunk_rows)
+    rows = _batch_rows(path, options, bad, layout)
+    return rechunked(laid_out(_arrow_pieces(rows, file), rows.layout, path), chunk_rows)
 
 
-def _parquet_pieces(rows: BatchRows) -> Iterator[Chunk]:
+def _batch_rows(
+    path: Any, options: TableOptions | None, bad: BadRows | None, layout: Layout | None
+) -> BatchRows:
+    layout = Layout() if layout is None else layout
+    return BatchRows(path, options or TableOptions(), bad or BadRows(), layout)
+
+
+def _parquet_pieces(rows: BatchRows) -> Iterator[Chunk | TableBlock]:
     with as_data_errors(rows.path, "Parquet"):
         file = pyarrow.parquet.ParquetFile(rows.path, page_checksum_verification=True)
     with file:
@@ -74,7 +82,7 @@ def _parquet_pieces(rows: BatchRows) -> Iterator[Chunk]:
             yield rows.rows(batch)
 
 
-def _arrow_pieces(rows: BatchRows, file: BinaryIO | None) -> Iterator[Chunk]:
+def _arrow_pieces(rows: BatchRows, file: BinaryIO | None) -> Iterator[Chunk | TableBlock]:
     with contextlib.ExitStack() as stack:
         with as_data_errors(rows.path, "Arrow IPC"):
             source = stack.enter_context(pa.memory_map(str(rows.path))) if file is None else file

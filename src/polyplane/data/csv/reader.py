@@ -2,11 +2,13 @@
 
 Encoding   UTF-8 with or without a byte order mark; UTF-16 and NUL bytes are errors.
 Lines      end with LF, CRLF or CR; blank ones don't count. Fields may stand in double quotes, with
-           delimiters, line ends and doubled quotes inside.
+           delimiters, line ends and doubled quotes inside. Between tabs they are but characters if
+           they would join lines that have equal numbers of fields without them.
 Delimiter  stated, or that of comma, semicolon and tab which parts the first records most evenly.
 Header     stated, or found: none of the fields of the first record is a number, and below one of
            them stand only numbers, or none of them stands again in its column.
-Text       a column is text if more than half of its values in the first 200 rows are no numbers.
+Text       a column is text if more than half of its values in the first 200 rows are no numbers,
+           or a tenth of them and at least ten.
            A text in a column of numbers is an error in its row.
 Labels     whole numbers are int64, others float64, text is text.
 Rows       of another number of fields than the header, or without one than most of the first
@@ -42,16 +44,22 @@ from polyplane.data.csv.records import (
     count_lines,
     delimiter_of,
     first_long_field,
+    has_stray_quotes,
     head_of,
     records_of,
+    without_padding,
 )
-from polyplane.data.table.categories import MISSING_TEXTS
-from polyplane.data.table.layout import Layout, Places, TableOptions, TableRows, places_in
+from polyplane.data.table.kinds import NO_NUMBERS
+from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
+from polyplane.data.table.layout import Layout, Places, TableOptions, places_in
+from polyplane.data.table.rows import TableBlock, TableRows, laid_out
+from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.data.text.numbers import PADDING
 
 __all__ = ["CsvOptions", "chunks"]
 
 ROWS_LOOKED_AT = 200  # to tell text from numbers
+MANY_TEXTS = 10  # among numbers, and one in so many: no slips of the pen
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
@@ -87,31 +95,33 @@ def chunks(
     layout: Layout | None = None,
 ) -> Iterator[Chunk]:
     """Chunks of `chunk_rows` rows, the last may be shorter; `layout` is learned or obeyed."""
-    pieces = _pieces(file, path, options or CsvOptions(), bad or BadRows(), layout or Layout())
-    return rechunked(pieces, chunk_rows)
+    layout = Layout() if layout is None else layout
+    blocks = _blocks(file, path, options or CsvOptions(), bad or BadRows(), layout)
+    return rechunked(laid_out(blocks, layout, path), chunk_rows)
 
 
-def _pieces(
+def _blocks(
     file: BinaryIO, path: str, options: CsvOptions, bad: BadRows, layout: Layout
-) -> Iterator[Chunk]:
+) -> Iterator[TableBlock]:
     head = head_of(file, path)
     delimiter = options.delimiter or delimiter_of(head)
-    blocks = blocks_of(file, head, delimiter, path)
+    has_quotes = not has_stray_quotes(head, delimiter)
+    blocks = blocks_of(file, head, delimiter, path, has_quotes)
     first = next((block for block in blocks if block.text.strip()), None)
     if first is None:
         raise DataError("found no text, expected rows", path)
-    records = _first_records(first, delimiter, path)
+    records = _first_records(first, delimiter, path, has_quotes)
     if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
         first = Block(first.text + second.text, first.line)
-        records = _first_records(first, delimiter, path)
+        records = _first_records(first, delimiter, path, has_quotes)
     has_header = _has_header(records) if options.header is None else options.header
     body = records[1:] if has_header else records
     width = len(records[0].fields) if has_header else _usual_width(records)
     names = _names_of(records[0], path) if has_header else None
     columns = _columns(body, width)
-    looks_like_text = [_is_text(column) for column in columns]
+    kinds = [NO_NUMBERS if _is_text(column) else NUMBER_KIND for column in columns]
     try:
-        places = places_in(layout, names, looks_like_text, options, path)
+        places = places_in(layout, names, kinds, options, path)
     except DataError as error:
         raise DataError(error.problem + _hint_at_blanks(records, width), path) from None
     is_unsure = options.header is None and not has_header
@@ -120,15 +130,16 @@ def _pieces(
         layout.remark(f"{found}; {STATE_HEADER}", path, records[0].line)
     _remark_commas(columns, places, layout, path)
     unsure_line = records[0].line if is_unsure else None
-    reader = _CsvRows(TableRows(places, layout, options, bad, path), width, delimiter, unsure_line)
+    table = TableRows(places, layout, options, bad, path)
+    reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
     if has_header:
         first = after(first, records[0])
     for block in chain([first], blocks):
         yield reader.rows(block)
 
 
-def _first_records(block: Block, delimiter: str, path: str) -> list[Record]:
-    return list(islice(records_of(block, delimiter, path), ROWS_LOOKED_AT + 1))
+def _first_records(block: Block, delimiter: str, path: str, has_quotes: bool) -> list[Record]:
+    return list(islice(records_of(block, delimiter, path, has_quotes), ROWS_LOOKED_AT + 1))
 
 
 def _names_of(record: Record, path: str) -> list[str]:
@@ -154,7 +165,7 @@ def _present(column: Iterable[str]) -> list[str]:
 
 
 def _is_text(column: Sequence[str]) -> bool:
-    """True if more than half of the values that are present are no numbers."""
+    """True if more than half of the values that are present are no numbers, or a good tenth."""
     try:
         for text in column:
             float(text)
@@ -164,7 +175,8 @@ def _is_text(column: Sequence[str]) -> bool:
     if not is_plain:  # Python takes 1_0, and digits of other scripts
         present = _present(column)
         n_texts = sum(not _is_number(text) for text in present)
-        return 2 * n_texts > len(present)
+        is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > len(present)
+        return is_often or 2 * n_texts > len(present)
     return False
 
 
@@ -236,13 +248,19 @@ class _CsvRows:
     """Turns blocks of text into rows."""
 
     def __init__(
-        self, table: TableRows, width: int, delimiter: str, unsure_line: int | None
+        self,
+        table: TableRows,
+        width: int,
+        delimiter: str,
+        unsure_line: int | None,
+        has_quotes: bool = True,
     ) -> None:
         places, layout = table.places, table.layout
         labels = [] if places.label is None else [places.label]
         texts = places.texts + labels * layout.label_is_text
         self.table, self.width, self.delimiter = table, width, delimiter
         self.unsure_line = unsure_line  # a first line that may be a header
+        self.has_quotes = has_quotes  # else they are but characters
         self.has_long_field = False  # so far
         self.types = {place: pa.float64() for place in places.numbers + labels}
         self.types |= dict.fromkeys(texts, DICTIONARY)
@@ -253,7 +271,7 @@ class _CsvRows:
             null_values=MISSING_TEXTS,
         )
 
-    def rows(self, block: Block) -> Chunk:
+    def rows(self, block: Block) -> TableBlock:
         """Rows of a block; the first bad one raises, or bad ones are skipped."""
         numbers = self._all_numbers(block)
         if numbers is not None:
@@ -267,16 +285,19 @@ class _CsvRows:
         def error_at(row: int, position: int, problem: str) -> DataError:
             nonlocal records
             if records is None:
-                records = list(records_of(block, self.delimiter, path))
+                records = list(self._records(block))
             return DataError(problem, path, records[row].line, position + 1)
 
-        X, y = replace(self.table, bad=met).rows(columns, error_at)
+        found = replace(self.table, bad=met).block(columns, error_at)
         for error in sorted(met.errors, key=lambda error: error.line or 0):
             self.table.bad.meet(error if self.table.bad.skips else self._with_others(error, block))
-        return Chunk(X, _as_integers(y))
+        return found._replace(y=_as_integers(found.y))
+
+    def _records(self, block: Block) -> Iterator[Record]:
+        return records_of(block, self.delimiter, self.table.path, self.has_quotes)
 
     def _remark_long_field(self, block: Block) -> None:
-        if self.has_long_field or b'"' not in block.text:
+        if self.has_long_field or not self.has_quotes or b'"' not in block.text:
             return
         found = first_long_field(block, self.delimiter)
         if found is not None:
@@ -293,7 +314,7 @@ class _CsvRows:
         if _A_NUMBER not in error.problem:
             return error
         columns: set[int] = set()
-        for record in records_of(block, self.delimiter, self.table.path):
+        for record in self._records(block):
             if len(record.fields) == self.width and record.line != self.unsure_line:
                 columns.update(p for p in self.types if not self._is_sound(p, record.fields[p]))
         others = sorted(columns - {(error.column or 0) - 1})
@@ -306,7 +327,7 @@ class _CsvRows:
     def _is_sound(self, place: int, field: str) -> bool:
         return self.types[place] == DICTIONARY or _is_number(field)
 
-    def _all_numbers(self, block: Block) -> Chunk | None:
+    def _all_numbers(self, block: Block) -> TableBlock | None:
         """Rows of a block in which every field that is read is a plain number."""
         if self.uses is None or b'"' in block.text:
             return None
@@ -316,19 +337,26 @@ class _CsvRows:
         y = np.empty(room if has_label else 0)
         text = np.frombuffer(block.text + bytes(PADDING), np.uint8)
         n_rows = parse_numbers(text, len(block.text), ord(self.delimiter), self.uses, X, y)
-        return None if n_rows < 0 else Chunk(X[:n_rows], _as_integers(y[:n_rows]))
+        if n_rows < 0:
+            return None
+        return self.table.numbers_block(X[:n_rows], _as_integers(y[:n_rows]))
 
     def _parsed(self, block: Block) -> dict[int, Any] | None:
         """Arrow arrays by position; None where Arrow refuses the block."""
-        has_quotes = b'"' in block.text
+        is_quoted = self.has_quotes and b'"' in block.text
+        text = block.text if is_quoted else without_padding(block.text, self.delimiter)
         try:
             table = pyarrow.csv.read_csv(
-                pa.BufferReader(block.text),
+                pa.BufferReader(text),
                 pyarrow.csv.ReadOptions(
                     column_names=[str(place) for place in range(self.width)],
-                    block_size=len(block.text) + 1,
+                    block_size=len(text) + 1,
                 ),
-                pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=has_quotes),
+                pyarrow.csv.ParseOptions(
+                    delimiter=self.delimiter,
+                    newlines_in_values=is_quoted,
+                    quote_char='"' if is_quoted else False,
+                ),
                 self.conversion,
             ).combine_chunks()
         except pa.ArrowException:
@@ -338,7 +366,7 @@ class _CsvRows:
     def _read_one_by_one(self, block: Block, bad: BadRows) -> tuple[dict[int, Any], list[Record]]:
         """The same from the sound records, and these; the others are met by `bad`."""
         sound, values = [], []
-        for record in records_of(block, self.delimiter, self.table.path):
+        for record in self._records(block):
             try:
                 values.append(self._values_of(record))
                 sound.append(record)

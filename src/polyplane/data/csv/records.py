@@ -21,13 +21,16 @@ __all__ = [
     "count_lines",
     "delimiter_of",
     "first_long_field",
+    "has_stray_quotes",
     "head_of",
     "records_of",
+    "without_padding",
 ]
 
 BLOCK_BYTES = 1 << 20
 LONGEST_RECORD = 1 << 26
 DELIMITERS = ",", ";", "\t"
+ENOUGH_LINES = 20  # to see that quotes mean nothing
 RECORDS_TRIED = 20  # to find the delimiter
 MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
 QUOTE, LINE_FEED, CARRIAGE_RETURN = b'"\n\r'
@@ -56,13 +59,15 @@ def head_of(file: BinaryIO, path: str) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf")
 
 
-def blocks_of(file: BinaryIO, head: bytes, delimiter: str, path: str) -> Iterator[Block]:
+def blocks_of(
+    file: BinaryIO, head: bytes, delimiter: str, path: str, has_quotes: bool = True
+) -> Iterator[Block]:
     """Blocks of whole records; a record over `LONGEST_RECORD`, or never ending, is an error."""
     text, line = head, 1
     while text:
         _check_nul(text, line, path)
         more = read_up_to(file, BLOCK_BYTES)
-        end, open_quote = _end_of_records(text, delimiter)
+        end, open_quote = _end_of_records(text, delimiter, has_quotes)
         if open_quote >= 0 and (not more or len(text) > LONGEST_RECORD):
             line += count_lines(text[:open_quote])
             raise DataError("found a quote that is not closed, expected its end", path, line)
@@ -91,9 +96,9 @@ def count_lines(text: bytes) -> int:
     return n_lines
 
 
-def _end_of_records(text: bytes, delimiter: str) -> tuple[int, int]:
+def _end_of_records(text: bytes, delimiter: str, has_quotes: bool) -> tuple[int, int]:
     """Where the last whole record ends, and where a quote opens that is not closed, or -1."""
-    if b'"' in text:
+    if has_quotes and b'"' in text:
         return _scan(np.frombuffer(text, np.uint8), ord(delimiter))
     return max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1, -1
 
@@ -155,10 +160,15 @@ def _long_field(text: Array, delimiter: int) -> tuple[int, int]:
     return -1, -1
 
 
-def records_of(block: Block, delimiter: str, path: str) -> Iterator[Record]:
+def records_of(
+    block: Block, delimiter: str, path: str, has_quotes: bool = True
+) -> Iterator[Record]:
     """Records that are not blank; bytes that are not UTF-8 stay in them as surrogates."""
     lines = io.StringIO(block.text.decode("utf-8", "surrogateescape"), newline="")
-    reader = csv.reader(lines, delimiter=delimiter)
+    if has_quotes:
+        reader = csv.reader(lines, delimiter=delimiter)
+    else:
+        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     line = block.line
     try:
         for fields in reader:
@@ -174,6 +184,63 @@ def after(block: Block, record: Record) -> Block:
     """What follows a record of the block."""
     lines = block.text.splitlines(keepends=True)[: record.next_line - block.line]
     return Block(block.text[sum(map(len, lines)) :], record.next_line)
+
+
+def has_stray_quotes(head: bytes, delimiter: str) -> bool:
+    """Whether quotes between tabs are but characters.
+
+    They are if they join lines that by themselves have equal numbers of fields.
+    """
+    text = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
+    lines = [line for line in text.splitlines() if line.strip()]
+    if delimiter != "\t" or b'"' not in text or len(lines) < ENOUGH_LINES:
+        return False
+    is_open = len(head) < BLOCK_BYTES and _end_of_records(text, delimiter, True)[1] >= 0
+    if not is_open and first_long_field(Block(text, 1), delimiter) is None:
+        return False
+    n_fields = {line.count(delimiter.encode()) for line in lines}
+    return len(n_fields) == 1 and n_fields != {0}
+
+
+def without_padding(text: bytes, delimiter: str) -> bytes:
+    """The same fields without blanks around them, of text without quotes."""
+    blanks = b" \t".replace(delimiter.encode(), b"")
+    mark = delimiter.encode()
+    if not any(mark + blanks[:1] in text or blanks[:1] + end in text for end in (mark, b"\n")):
+        return text
+    out = np.empty(len(text), np.uint8)
+    n = _strip(np.frombuffer(text, np.uint8), ord(delimiter), blanks[0], out)
+    return out[:n].tobytes()
+
+
+@jit
+def _strip(text: Array, delimiter: int, blank: int, out: Array) -> int:
+    """Copy all but blanks next to a delimiter or a line end; return how many bytes are left.
+
+    A line of nothing but blanks is a record, unlike an empty one: it keeps a blank.
+    """
+    n, field, line = 0, 0, 0  # written, and where field and line begin there
+    is_padded = False
+    for c in text:
+        if c in (delimiter, LINE_FEED, CARRIAGE_RETURN):
+            while n > field and out[n - 1] == blank:
+                n -= 1
+            if c != delimiter:
+                if n == line and is_padded:
+                    out[n] = blank
+                    n += 1
+                line, is_padded = n + 1, False
+            out[n] = c
+            n += 1
+            field = n
+        elif c != blank or n > field:
+            out[n] = c
+            n += 1
+        else:
+            is_padded = True
+    while n > field and out[n - 1] == blank:
+        n -= 1
+    return n
 
 
 def delimiter_of(head: bytes) -> str:

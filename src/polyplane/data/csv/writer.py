@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Array, Chunk, DataError
-from polyplane.data.table.categories import MISSING_TEXTS
+from polyplane.data.table.texts import MISSING_TEXTS
 
 __all__ = ["write"]
 

@@ -1,11 +1,13 @@
-"""Text values as columns of their own: one for each value, or a fixed number by hashing.
+"""Pairs of a column and a value as columns of X: one for each pair, or a fixed number by hashing.
 
-One-hot   every pair of source column and value has a column that is 1 where the value stands.
-          Pairs are numbered as they are first met, row by row and from left to right, and a new
-          one is appended, so earlier numbers never move and do not depend on the size of chunks.
+One-hot   every pair has a column of X that is 1 where the value stands. Pairs are numbered as they
+          are first met, row by row and from left to right, and a new one is appended, so earlier
+          numbers never move and do not depend on the size of chunks.
 Hashing   the pair's CRC-32 modulo `n_hash` is its column: nothing to remember, and different
           values may share a column.
-Missing   spaces around a value don't count; no value, and those of `MISSING_TEXTS`, set no column.
+Missing   is a value of its own, where rows without a value are kept.
+Rest      the values that are rare, or more than can be held, share one pair; values that are new
+          to frozen categories stand there too, if there is such a pair, and else set no column.
 """
 
 import zlib
@@ -14,109 +16,230 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from polyplane.data.chunks import Array, DataError
+from polyplane.data.chunks import Array
+from polyplane.data.table.texts import NONE, Texts, arrow_of, codes_of, strings_of, words_of
 
-__all__ = ["MISSING_TEXTS", "MOST_CATEGORIES", "NONE", "Categories", "Texts", "texts_of"]
+__all__ = [
+    "MISSING", "MOST_CATEGORIES", "MOST_OF_A_COLUMN", "REST", "VALUE", "WORD", "Categories",
+    "Facet", "Pair", "WordFacet", "common", "word_facet",
+]  # fmt: skip
 
-MISSING_TEXTS = (
-    *("", "?", "#N/A", "N/A", "n/a", "NA", "na", "NaN", "nan", "NAN", "-nan", "-NaN"),
-    *("NULL", "null", "Null"),
-)
-MOST_CATEGORIES = 1 << 16  # one-hot; more values than that are names or numbers of rows
-# read by compiled code
-NONE = -1  # code of a row without a value
-
-
-class Texts(NamedTuple):
-    """A column of text: its different values, and which of them each row has, or `NONE`."""
-
-    values: list[str | None]
-    codes: Array
-
-    def kept(self, keep: Array) -> "Texts":
-        """The rows for which `keep` is true."""
-        return Texts(self.values, self.codes[keep])
+VALUE, MISSING, REST, WORD = "value", "missing", "rest", "word"  # what a pair says of its column
+MOST_CATEGORIES = 1 << 16  # of all columns; what comes later is the rest of its column
+MOST_OF_A_COLUMN = 1 << 12  # learned from a whole table: the most frequent ones
+FEW = 64  # values that are looked up one by one
 
 
-def texts_of(column: Any) -> Texts:
-    """An Arrow array of any type as text, missing values marked."""
-    if not pa.types.is_dictionary(column.type):
-        column = pc.dictionary_encode(pc.cast(column, pa.string()))
-    stripped = [_stripped(value) for value in pc.cast(column.dictionary, pa.string()).to_pylist()]
-    values = [None if value in MISSING_TEXTS else value for value in stripped]
-    codes = _codes_of(pc.cast(column.indices, pa.int64()))
-    is_present = np.array([value is not None for value in values] + [False])  # NONE reads the last
-    return Texts(values, np.where(is_present[codes], codes, NONE))
+class Pair(NamedTuple):
+    """A source, and what its cells may say."""
+
+    source: str
+    what: str  # VALUE, MISSING, REST, WORD, or a part of a date
+    value: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the column of X is called."""
+        if self.what == VALUE:
+            return f"{self.source}={self.value}"
+        return f"{self.source} {self.what}" + (f"={self.value}" if self.value else "")
 
 
-def _codes_of(indices: Any) -> Array:
-    """Numbers of an Arrow array, `NONE` where there is none.
+class Facet(NamedTuple):
+    """One thing that each row says about a source, at most."""
 
-    Off its buffers: `fill_null` and `to_numpy` load pandas, to ask whether something is a series.
-    """
-    _, numbers = indices.buffers()
-    there: Array = np.frombuffer(numbers, np.int64)[indices.offset :][: len(indices)]
-    if indices.null_count:
-        _, bits = indices.is_null().buffers()
-        is_null = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[: len(indices)]
-        there = np.where(is_null, NONE, there)
-    return there
+    source: str
+    what: str
+    texts: Texts
+    tells_missing: bool = False  # rows without a value say that
+
+    @property
+    def n_rows(self) -> int:
+        """How many."""
+        return int(self.texts.codes.size)
+
+    @property
+    def values(self) -> Any:
+        """What can be said."""
+        return self.texts.values
+
+    def first_rows(self) -> Array:
+        """Where each value is first met, and last of all no value; the number of rows if never."""
+        codes = self.texts.codes
+        found = np.full(len(self.values) + 1, codes.size)
+        found[codes[::-1]] = np.arange(codes.size)[::-1]
+        return found
+
+    def counts(self) -> Array:
+        """Rows of each value."""
+        return self.texts.counts()
 
 
-def _stripped(value: str | None) -> str:
-    return "" if value is None else value.strip()
+class WordFacet(NamedTuple):
+    """The words of each row: several things that it says about a source."""
+
+    source: str
+    what: str
+    words: Texts  # their codes follow each other, each word once in a text
+    starts: Array  # of each different text
+    codes: Array  # the text of each row
+    tells_missing: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """How many."""
+        return int(self.codes.size)
+
+    @property
+    def values(self) -> Any:
+        """All words."""
+        return self.words.values
+
+    def first_rows(self) -> Array:
+        """Where each word is first met, and last of all no text."""
+        n_texts = self.starts.size - 1
+        of_texts = Facet("", "", Texts(range(n_texts), self.codes)).first_rows()
+        found = np.full(len(self.values) + 1, self.codes.size)
+        lengths = np.diff(self.starts)
+        np.minimum.at(found, self.words.codes, np.repeat(of_texts[:-1], lengths))
+        found[-1] = of_texts[-1]
+        return found
+
+    def counts(self) -> Array:
+        """Rows in which each word stands."""
+        n_rows = np.bincount(self.codes[self.codes != NONE], minlength=self.starts.size - 1)
+        weights = np.repeat(n_rows, np.diff(self.starts))
+        counts = np.bincount(self.words.codes, weights, minlength=len(self.values))
+        return counts.astype(np.int64)
+
+    def entries(self, table: Array) -> tuple[Array, Array]:
+        """Where the entries of each row start, and the columns that are 1 for its words."""
+        lengths = np.append(np.diff(self.starts), 0)[self.codes]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        shifts = np.append(self.starts[:-1], 0)[self.codes] - starts[:-1]
+        places = np.repeat(shifts, lengths) + np.arange(starts[-1])
+        return starts, table[self.words.codes[places]].astype(np.int32)
+
+
+def word_facet(source: str, texts: Texts) -> WordFacet:
+    """The words of a column of texts."""
+    words, starts = words_of(texts)
+    text_of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    is_word = words.codes != NONE
+    n_words = max(len(words.values), 1)
+    once = np.unique(text_of[is_word] * n_words + words.codes[is_word])
+    lengths = np.bincount(once // n_words, minlength=starts.size - 1)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    own = Texts(words.values, (once % n_words).astype(np.int32))
+    return WordFacet(source, WORD, own, starts, texts.codes)
+
+
+def common(facet: Facet | WordFacet, rare: int) -> Array:
+    """True for values of more than `rare` rows, if they are among the most frequent."""
+    counts = facet.counts()
+    is_common: Array = counts > rare
+    if np.count_nonzero(is_common) > MOST_OF_A_COLUMN:
+        order = np.lexsort([facet.first_rows()[:-1], -counts])
+        is_common[order[MOST_OF_A_COLUMN:]] = False
+    return is_common
 
 
 @dataclass
 class Categories:
-    """The columns of text values: numbered from 0, grown by what is read unless it is frozen."""
+    """The columns of pairs: numbered from 0, grown by what is read unless it is frozen."""
 
     n_hash: int = 0  # 0 is one-hot
-    is_frozen: bool = False  # then new values set no column
-    numbers: dict[tuple[str, str], int] = field(default_factory=dict)  # of one-hot columns
+    is_frozen: bool = False  # then new values are the rest
+    numbers: dict[Pair, int] = field(default_factory=dict)  # of one-hot columns
+    known: dict[tuple[str, str], dict[str, int]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.known = {}
+        for pair, number in self.numbers.items():
+            self.known.setdefault(pair[:2], {})[pair.value] = number
 
     @property
     def width(self) -> int:
         """How many columns there are by now."""
         return self.n_hash or len(self.numbers)
 
-    def columns_of(self, sources: Sequence[str], columns: Sequence[Texts], path: Any) -> Array:
-        """For each row and each source the column that is 1, or `NONE`."""
-        if not self.n_hash and not self.is_frozen:
-            self._meet(sources, columns, path)
-        places = [
-            np.array([self._number(source, value) for value in texts.values] + [NONE])[texts.codes]
-            for source, texts in zip(sources, columns, strict=True)
-        ]
-        return np.stack(places, axis=1).astype(np.int32)
+    def copied(self) -> "Categories":
+        """The same, to grow by itself."""
+        return Categories(self.n_hash, self.is_frozen, dict(self.numbers))
 
-    def _number(self, source: str, value: str | None) -> int:
-        if value is None:
-            return NONE
+    def number_of(self, pair: Pair) -> int:
+        """The column of a pair, or `NONE`."""
         if self.n_hash:
-            return zlib.crc32(f"{source}={value}".encode()) % self.n_hash
-        return self.numbers.get((source, value), NONE)
+            return zlib.crc32(pair.name.encode()) % self.n_hash
+        return self.known.get(pair[:2], {}).get(pair.value, NONE)
 
-    def _meet(self, sources: Sequence[str], columns: Sequence[Texts], path: Any) -> None:
-        """Number the pairs that are new, in the order in which they are met."""
-        met: list[tuple[int, int, tuple[str, str]]] = []
-        for place, (source, texts) in enumerate(zip(sources, columns, strict=True)):
-            first_rows = np.full(len(texts.values) + 1, len(texts.codes))
-            first_rows[texts.codes[::-1]] = np.arange(len(texts.codes))[::-1]
-            for value, row in zip(texts.values, first_rows.tolist(), strict=False):
-                is_used = value is not None and row < len(texts.codes)
-                if is_used and (source, value) not in self.numbers:
-                    met.append((row, place, (source, str(value))))
-        if len(self.numbers) + len(met) > MOST_CATEGORIES:
-            most = max(sources, key=lambda source: sum(name == source for name, _ in self.numbers))
-            raise DataError(
-                f"found more than {MOST_CATEGORIES} different texts, most of them in column "
-                f"{most!r}, expected categories; drop=({most!r},) leaves that column out, and "
-                "categories='hash' gives all texts a fixed number of columns",
-                path,
-            )
-        for _, _, pair in sorted(met):
-            self.numbers.setdefault(pair, len(self.numbers))
+    def table_of(self, facet: Facet | WordFacet) -> Array:
+        """The column of each value of a facet, and last of all that of no value."""
+        rest = NONE
+        if not self.n_hash and facet.what == VALUE:
+            rest = self.number_of(Pair(facet.source, REST))
+        found = self._places(facet)
+        missing = self.number_of(Pair(facet.source, MISSING)) if facet.tells_missing else NONE
+        return np.append(np.where(found == NONE, rest, found), missing).astype(np.int32)
+
+    def _places(self, facet: Facet | WordFacet) -> Array:
+        """The column of each value, `NONE` for those without one of their own."""
+        values = facet.values
+        if self.n_hash or len(values) <= FEW:
+            pairs = (Pair(facet.source, facet.what, value) for value in values.to_pylist())
+            return np.array([self.number_of(pair) for pair in pairs], np.int64)
+        known = self.known.get((facet.source, facet.what), {})
+        places = pc.index_in(values, value_set=strings_of(list(known)))
+        numbers = np.array([*known.values(), NONE], np.int64)
+        return numbers[codes_of(places)]
+
+    def meet(
+        self,
+        facets: Sequence[Facet | WordFacet],
+        are_common: Sequence[Array | None] | None = None,
+    ) -> None:
+        """Number the pairs that are new, in the order in which they are met.
+
+        Values that are not common get no pair of their own.
+        """
+        if self.n_hash or self.is_frozen:
+            return
+        met: list[tuple[int, int, Pair]] = []
+        for place, facet in enumerate(facets):
+            is_common = None if are_common is None else are_common[place]
+            met += [(row, place, pair) for row, pair in self._new_pairs(facet, is_common)]
+        n_left = MOST_CATEGORIES - len(self.numbers)
+        for n_met, (_, _, pair) in enumerate(sorted(met)):
+            if n_met < n_left or pair.what not in (VALUE, WORD):
+                self.add(pair)
+            elif pair.what == VALUE:
+                self.add(Pair(pair.source, REST))
+
+    def add(self, pair: Pair) -> None:
+        """Give a pair a column, unless it has one."""
+        number = self.numbers.setdefault(pair, len(self.numbers))
+        self.known.setdefault(pair[:2], {})[pair.value] = number
+
+    def _new_pairs(
+        self, facet: Facet | WordFacet, is_common: Array | None
+    ) -> list[tuple[int, Pair]]:
+        source, what = facet.source, facet.what
+        first_rows = facet.first_rows()
+        is_used = first_rows < facet.n_rows
+        no_value, is_used = bool(is_used[-1]), is_used[:-1]
+        is_own = is_used if is_common is None else is_used & is_common
+        new = np.flatnonzero(is_own & (self._places(facet) == NONE))
+        values = facet.values.take(arrow_of(new)).to_pylist()
+        met = [
+            (row, Pair(source, what, value))
+            for row, value in zip(first_rows[new].tolist(), values, strict=True)
+        ]
+        others = first_rows[:-1][is_used & ~is_own]
+        if what == VALUE and others.size:
+            met.append((int(others.min()), Pair(source, REST)))
+        if facet.tells_missing and no_value:
+            met.append((int(first_rows[-1]), Pair(source, MISSING)))
+        known = self.numbers
+        return [(row, pair) for row, pair in met if pair not in known]

@@ -1,51 +1,64 @@
-"""Columns of a table, from CSV text, Parquet or Arrow, to rows of numbers and labels.
+"""What has been learned about the columns of a table, from files and frames alike.
 
 Label     a column by name or by position (0 is the first, -1 the last), None for no label, which
           makes `y` empty; "auto" is the label of the files before, if it is there, and in the
           first file a column called label, class, target or y, else the last.
-Numbers   come first in X, in the order of the file. Dense float32, or uint8 if every one is.
-Text      becomes categories (see `categories`) after the numbers, and X is then CSR: always, so
-          that all chunks of a file and of its test part are stored alike.
-Missing   no value, NaN, or a text such as ? and NA: an error in its row, or read as 0 (a text
-          sets no column then), or the row is left out. A row without a label is never read as 0.
-          An infinite number is not missing: it is an error in its row.
-Layout    what has been learned about columns. Handed from file to file it keeps columns in place:
-          they are found by name, or in order where a file has no names; other columns of the
-          new file are not read. Frozen, it gives no column to new categories.
+Sources   the other columns, each of one of the `kinds`.
+X         numbers and dates come first, in the order of the table, then pairs of a source and a
+          value (see `categories`). It is CSR if there are categories, texts or dates, and else
+          dense: always, so that all chunks of a file and of its test part are stored alike.
+Missing   no value, NaN, or a text such as ? and NA. Under "fill" a missing number is the median of
+          its column, and sets the pair (column, missing) if there were gaps in training; a missing
+          category is a category of its own. Else it is an error in its row, or read as 0 (a text
+          sets no column then), or the row is left out. A row without a label is never filled.
+Whole     a table that is learned at once gives rare values of a column one pair together; one that
+          comes in chunks is known by its first, and grows by each new value.
+Handed    from table to table a layout keeps columns in place: they are found by name, or in order
+          where there are no names; other columns are not read, and those that lack are an error.
+          Frozen, it gives no column to new values: they are the rest of their column.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import scipy.sparse as sp
-
-from polyplane.data.chunks import Array, BadRows, Chunk, DataError, placed
-from polyplane.data.table.categories import NONE, Categories, Texts, texts_of
-from polyplane.engine.jit import jit
+from polyplane.data.chunks import DataError, placed
+from polyplane.data.table.categories import Categories, Pair
+from polyplane.data.table.kinds import (
+    ASIDE,
+    CATEGORY,
+    DATE,
+    KINDS,
+    LIST,
+    NUMBER,
+    NUMERIC,
+    OPEN,
+    SECONDS,
+    UNKNOWN,
+)
 
 __all__ = [
     "AUTO",
-    "ErrorAt",
+    "CHOICES",
+    "ERROR",
+    "FILL",
+    "SKIP",
+    "ZERO",
     "Layout",
     "Places",
+    "Source",
     "TableOptions",
-    "TableRows",
     "label_by_name",
     "places_in",
-    "without_nan",
-]
+]  # fmt: skip
 
 AUTO = "auto"
 LABEL_NAMES = "label", "class", "target", "y"  # in any case of letters
-CHOICES = {"missing": ("error", "zero", "skip"), "categories": ("onehot", "hash")}
-LABELLED, UNLABELLED, INFINITE = range(3)  # what is known of the label of a row
+FILL, ERROR, ZERO, SKIP = "fill", "error", "zero", "skip"
+CHOICES = {"missing": (FILL, ERROR, ZERO, SKIP), "categories": ("onehot", "hash")}
+MOST_NAMED = 20  # columns in one sentence
 log = logging.getLogger("polyplane")
-ErrorAt = Callable[[int, int, str], DataError]  # row of the block, position of the column, problem
 
 
 @dataclass(frozen=True)
@@ -55,35 +68,43 @@ class TableOptions:
     label: str | int | None = AUTO
     drop: Sequence[str | int] = ()  # columns that are not read
     text_columns: Sequence[str | int] = ()  # categories, or a label, even if they look like numbers
-    missing: str = "error"
+    missing: str | None = None  # as the layout says; at first FILL
     categories: str = "onehot"
     n_hash: int = 4096
 
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
+            is_open = name == "missing" and self.missing is None
+            if not is_open and getattr(self, name) not in known:
                 raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {known}.")
         if not 1 <= self.n_hash < 1 << 31:
             raise ValueError(f"n_hash is {self.n_hash}, expected 1 to 2147483647.")
 
 
 class Source(NamedTuple):
-    """A column of the file that rows are made of."""
+    """A column of the table that rows are made of."""
 
     name: str
-    is_text: bool
+    kind: str
+    fill: float = 0.0  # what a missing number is: the median
+    origin: float = 0.0  # of dates: microseconds since 1970
 
 
 @dataclass
 class Layout:
-    """Which columns rows are made of, and those of text values; empty until a file is read."""
+    """Which columns rows are made of, and what became of them; empty until a table is read."""
 
     sources: list[Source] = field(default_factory=list)
+    has_names: bool = True  # else columns are known by their order
     label: str | None = None  # its name, where columns have names
     label_position: int | None = None
     label_is_text: bool = False
     categories: Categories = field(default_factory=Categories)
-    n_left_out: int = 0  # rows without a value, under missing="skip"
+    missing: str = FILL
+    grows: bool = True  # with each chunk; else it is learned from a whole table
+    is_learned: bool = False  # kinds, medians and first categories are known
+    n_left_out: int = field(default=0, compare=False)  # rows without a value, under SKIP
+    gaps: dict[str, int] = field(default_factory=dict, compare=False)  # missing values, by source
     remarks: set[str] = field(default_factory=set, repr=False, compare=False)  # that were made
 
     def remark(self, words: str, path: Any, line: int | None = None) -> None:
@@ -93,63 +114,130 @@ class Layout:
             self.remarks.add(remark)
             log.warning(remark)
 
+    def copied(self) -> "Layout":
+        """The same, to grow by itself."""
+        made = Layout(**{name: getattr(self, name) for name in self.__dataclass_fields__})
+        made.sources, made.categories = list(self.sources), self.categories.copied()
+        return made
+
+    @property
+    def number_sources(self) -> list[int]:
+        """Which sources have a column of numbers in X."""
+        numeric = (*NUMERIC, DATE)
+        return [i for i, source in enumerate(self.sources) if source.kind in numeric]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether there are but numbers, and what is missing of them."""
+        kinds = {source.kind for source in self.sources}
+        return kinds <= {*NUMERIC, ASIDE} and not self.categories.n_hash
+
+    @property
+    def width(self) -> int:
+        """Columns of X."""
+        return len(self.number_sources) + self.categories.width
+
+    @property
+    def set_aside(self) -> list[str]:
+        """Columns that are known and not read."""
+        return [source.name for source in self.sources if source.kind == ASIDE]
+
     @property
     def feature_names(self) -> list[str]:
         """What the columns of X mean, as far as they are known; hashed ones are numbered."""
-        numbers = [source.name for source in self.sources if not source.is_text]
-        pairs = [f"{source}={value}" for source, value in self.categories.numbers]
+        numbers = [self.sources[i].name for i in self.number_sources]
+        pairs = [pair.name for pair in self.categories.numbers]
         return numbers + pairs + [f"hash {k}" for k in range(self.categories.n_hash)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a model file."""
         return {
             "sources": [list(source) for source in self.sources],
+            "has_names": self.has_names,
             "label": self.label,
             "label_position": self.label_position,
             "label_is_text": self.label_is_text,
             "n_hash": self.categories.n_hash,
-            "categories": [list(pair) for pair in self.categories.numbers],
+            "pairs": [list(pair) for pair in self.categories.numbers],
+            "missing": self.missing,
+            "grows": self.grows,
+            "is_learned": self.is_learned,
         }
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any], is_frozen: bool) -> "Layout":
-        """The layout again, to read other files with the same columns."""
-        pairs = [(str(source), str(value)) for source, value in plain["categories"]]
+        """The layout again, to read other tables with the same columns."""
+        pairs = [Pair(str(source), str(what), str(value)) for source, what, value in plain["pairs"]]
         numbers = {pair: number for number, pair in enumerate(pairs)}
-        sources = [Source(str(name), bool(is_text)) for name, is_text in plain["sources"]]
-        categories = Categories(int(plain["n_hash"]), is_frozen, numbers)
-        label = plain["label"], plain["label_position"], bool(plain["label_is_text"])
-        return Layout(sources, *label, categories)
+        sources = [_source_of(*source) for source in plain["sources"]]
+        if plain["missing"] not in CHOICES["missing"] or len(numbers) < len(pairs):
+            raise ValueError("a table is laid out in an unknown way")
+        return Layout(
+            sources,
+            bool(plain["has_names"]),
+            plain["label"],
+            plain["label_position"],
+            bool(plain["label_is_text"]),
+            Categories(int(plain["n_hash"]), is_frozen, numbers),
+            str(plain["missing"]),
+            bool(plain["grows"]),
+            bool(plain["is_learned"]),
+        )
+
+
+def _source_of(name: Any, kind: Any, fill: Any, origin: Any) -> Source:
+    if kind not in (*KINDS, *OPEN):
+        raise ValueError(f"column {name!r} is of an unknown kind")
+    return Source(str(name), str(kind), float(fill), float(origin))
 
 
 class Places(NamedTuple):
-    """Where the columns of the layout stand in one file, and how errors call its columns."""
+    """Where the columns of the layout stand in one table, and how errors call its columns."""
 
-    numbers: list[int]
-    texts: list[int]
+    sources: list[int | None]  # None for those that need not be there
     label: int | None
     names: list[str] | None
+    kinds: list[str]  # of sources
+
+    @property
+    def numbers(self) -> list[int]:
+        """Where sources stand that are written as numbers."""
+        return self._where(NUMBER, SECONDS)
+
+    @property
+    def texts(self) -> list[int]:
+        """Where the others stand, if they are read."""
+        return self._where(*(kind for kind in (*KINDS, *OPEN) if kind not in NOT_TEXTS))
+
+    def _where(self, *kinds: str) -> list[int]:
+        at = zip(self.sources, self.kinds, strict=True)
+        return [place for place, kind in at if place is not None and kind in kinds]
 
     def within(self, position: int) -> str:
         """Words for the column where it has a name; its position is part of every error."""
         return f" in column {self.names[position]!r}" if self.names else ""
 
 
+NOT_TEXTS = NUMBER, SECONDS, ASIDE
+
+
 def places_in(
     layout: Layout,
     names: list[str] | None,
-    looks_like_text: Sequence[bool],
+    kinds: Sequence[str],
     options: TableOptions,
     path: Any,
 ) -> Places:
-    """The columns of a file by what they are for; an empty layout is filled by this file."""
-    width = len(looks_like_text)
+    """The columns of a table by what they are for; an empty layout is filled by this table."""
+    width = len(kinds)
     label = _label_position(layout, names, width, options.label, path)
     forced = {_position(names, width, column, path) for column in options.text_columns}
     left_out = {_position(names, width, column, path) for column in options.drop} | {label}
     present = [position for position in range(width) if position not in left_out]
     found = [
-        Source(names[p] if names else str(p + 1), looks_like_text[p] or p in forced)
+        Source(
+            names[p] if names else str(p + 1), CATEGORY if p in forced else _first_kind(kinds[p])
+        )
         for p in present
     ]
     if not found:
@@ -158,37 +246,64 @@ def places_in(
             "check the delimiter, or say label=None if there is no label",
             path,
         )
+    if options.missing is not None:
+        layout.missing = options.missing
     if not layout.sources:
-        layout.sources = found
+        layout.sources, layout.has_names = found, names is not None
         layout.label_position = label
         if label is not None:
             layout.label = names[label] if names else None
-            layout.label_is_text = looks_like_text[label] or label in forced
+            is_text = kinds[label] in (*OPEN, CATEGORY)
+            layout.label_is_text = is_text or label in forced
         layout.categories.n_hash = _hashed_width(found, options)
-    at = list(zip(layout.sources, _matched(layout, names, found, present, path), strict=True))
-    numbers = [place for source, place in at if not source.is_text]
-    return Places(numbers, [place for source, place in at if source.is_text], label, names)
+    at = _matched(layout, names, found, present, path)
+    return Places(at, label, names, [source.kind for source in layout.sources])
+
+
+def _first_kind(kind: str) -> str:
+    return NUMBER if kind in (LIST, UNKNOWN) else kind
 
 
 def _hashed_width(sources: Iterable[Source], options: TableOptions) -> int:
-    has_text = any(source.is_text for source in sources)
+    has_text = any(source.kind in (*OPEN, CATEGORY) for source in sources)
     return options.n_hash if has_text and options.categories == "hash" else 0
 
 
 def _matched(
     layout: Layout, names: list[str] | None, found: list[Source], present: list[int], path: Any
-) -> list[int]:
-    """The position in this file of each source of the layout."""
+) -> list[int | None]:
+    """The position in this table of each source of the layout."""
     wanted = [source.name for source in layout.sources]
-    if names is None or wanted == [source.name for source in found]:
+    in_order = names is None or not layout.has_names
+    if in_order or wanted == [source.name for source in found]:
         if len(present) != len(wanted):
             raise DataError(
                 f"found {len(present)} columns besides the label, expected {len(wanted)} as in "
-                "the file before",
+                "the table before",
                 path,
             )
-        return present
-    return [_position(names, len(names), name, path) for name in wanted]
+        return list(present)
+    assert names is not None
+    known = set(names)
+    needed = [source.name for source in layout.sources if source.kind != ASIDE]
+    lacking = [name for name in needed if name not in known]
+    if lacking:
+        raise DataError(
+            f"found no column{'s' * (len(lacking) > 1)} {_listed(lacking)}, expected all that "
+            f"were there in training; the names are {_listed(names)}",
+            path,
+        )
+    return [
+        _position(names, len(names), source.name, path)
+        if source.kind != ASIDE or names.count(source.name) == 1
+        else None
+        for source in layout.sources
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(repr, names[:MOST_NAMED])) + more
 
 
 def _label_position(
@@ -224,170 +339,3 @@ def _position(names: list[str] | None, width: int, column: str | int, path: Any)
         known = f"; the names are {', '.join(map(repr, names[:20]))}" if names else ""
         raise DataError(f"expected one column called {column!r}, found {found}{known}", path)
     return names.index(column)
-
-
-@dataclass
-class TableRows:
-    """Turns blocks of columns into rows; those with a flaw are met by `bad`."""
-
-    places: Places
-    layout: Layout
-    options: TableOptions
-    bad: BadRows
-    path: Any
-
-    def rows(self, columns: Mapping[int, Any], error_at: ErrorAt) -> Chunk:
-        """Rows and labels of Arrow arrays by position."""
-        n_rows = len(next(iter(columns.values())))
-        numbers = _matrix_of([columns[place] for place in self.places.numbers], n_rows)
-        texts = [texts_of(columns[place]) for place in self.places.texts]
-        y, label_flaws = self.labels(columns, n_rows)
-        keep = self.sound_rows(numbers, texts, label_flaws, error_at)
-        if not keep.all():
-            numbers, texts = numbers[keep], [column.kept(keep) for column in texts]
-            y = y[keep] if y.size else y
-        if texts:
-            return Chunk(self._with_categories(without_nan(numbers), texts), y)
-        is_bytes = all(_is_byte(columns[place].type) for place in self.places.numbers)
-        dtype = np.uint8 if is_bytes else np.float32
-        return Chunk(without_nan(numbers).astype(dtype, copy=False), y)
-
-    def labels(self, columns: Mapping[int, Any], n_rows: int) -> tuple[Array, Array]:
-        """Labels, and where they are flawed; empty if there is no label column."""
-        if self.places.label is None:
-            return np.empty(0), np.full(n_rows, LABELLED)
-        return _labels_of(columns[self.places.label], self.layout.label_is_text)
-
-    def sound_rows(
-        self, numbers: Array, texts: Sequence[Texts], label_flaws: Array, error_at: ErrorAt
-    ) -> Array:
-        """True where a row is kept: all its values are there and finite, or missing ones are 0."""
-        no_texts = [column.codes == NONE for column in texts]
-        if np.isfinite(numbers).all() and not any(map(np.any, [*no_texts, label_flaws])):
-            return np.ones(len(numbers), np.bool_)
-        no_value = np.column_stack([np.isnan(numbers), *no_texts])
-        left_out = np.zeros(len(numbers), np.bool_)
-        if self.options.missing == "skip":
-            left_out = no_value.any(axis=1) | (label_flaws == UNLABELLED)
-            self.layout.n_left_out += int(left_out.sum())
-        is_an_error = self.options.missing == "error"
-        flaws = np.column_stack([no_value & is_an_error, label_flaws != LABELLED])
-        flaws[:, : numbers.shape[1]] |= np.isinf(numbers)
-        positions = [*self.places.numbers, *self.places.texts, self.places.label or 0]
-        is_bad = flaws.any(axis=1) & ~left_out
-        for row in np.flatnonzero(is_bad).tolist():
-            cell = min(np.flatnonzero(flaws[row]).tolist(), key=positions.__getitem__)
-            is_number, is_label = cell < numbers.shape[1], cell == flaws.shape[1] - 1
-            is_infinite = label_flaws[row] == INFINITE if is_label else False
-            is_infinite = bool(np.isinf(numbers[row, cell])) if is_number else is_infinite
-            words = self._words(cell, positions[cell], bool(is_infinite))
-            self.bad.meet(error_at(row, positions[cell], words))
-        return ~(is_bad | left_out)
-
-    def _words(self, cell: int, position: int, is_infinite: bool) -> str:
-        within = self.places.within(position)
-        n_numbers, n_texts = len(self.places.numbers), len(self.places.texts)
-        is_label = cell == n_numbers + n_texts
-        if is_infinite and is_label:
-            return (
-                f"found an infinite label{within}, expected a finite number; if labels are text, "
-                "name their column in text_columns"
-            )
-        if is_infinite:
-            return f"found an infinite value{within}, expected a number below 3.4e38"
-        if is_label:
-            return f"found no label{within}, expected one; missing='skip' leaves the row out"
-        expected = "a number" if cell < n_numbers else "a text"
-        return (
-            f"found no value{within}, expected {expected}; missing='zero' reads it as 0, "
-            "missing='skip' leaves the row out"
-        )
-
-    def _with_categories(self, numbers: Array, texts: Sequence[Texts]) -> sp.csr_matrix:
-        """Numbers, and the columns of their texts behind them."""
-        sources = [source.name for source in self.layout.sources if source.is_text]
-        categories = self.layout.categories
-        columns = np.sort(categories.columns_of(sources, texts, self.path), axis=1)
-        n_rows, n_numbers = numbers.shape
-        starts = np.zeros(n_rows + 1, np.int32)
-        room = n_rows * (n_numbers + columns.shape[1])
-        indices, values = np.empty(room, np.int32), np.empty(room, np.float32)
-        n = _write_entries(numbers, columns, starts, indices, values)
-        shape = n_rows, n_numbers + categories.width
-        return sp.csr_matrix((values[:n], indices[:n], starts), shape=shape)
-
-
-@jit
-def _write_entries(numbers: Any, columns: Any, starts: Any, indices: Any, values: Any) -> Any:
-    """Write numbers that are not 0, and a 1 for each category behind them; return how many.
-
-    Categories of a row increase; hashed ones may meet in a column, where they add up.
-    """
-    n_numbers, n = numbers.shape[1], 0
-    for i in range(numbers.shape[0]):
-        for j in range(n_numbers):
-            if numbers[i, j] != 0:
-                indices[n], values[n] = j, numbers[i, j]
-                n += 1
-        last = NONE
-        for j in range(columns.shape[1]):
-            if columns[i, j] == last and last != NONE:
-                values[n - 1] += 1
-            elif columns[i, j] != NONE:
-                last = columns[i, j]
-                indices[n], values[n] = n_numbers + last, 1
-                n += 1
-        starts[i + 1] = n
-    return n
-
-
-def without_nan(numbers: Array) -> Array:
-    """The same array with 0 in place of NaN."""
-    is_absent = np.isnan(numbers)
-    if is_absent.any():
-        numbers[is_absent] = 0
-    return numbers
-
-
-def _is_byte(kind: Any) -> bool:
-    return bool(pa.types.is_uint8(kind) or pa.types.is_boolean(kind))
-
-
-def _plain_numbers(column: Any) -> Any:
-    """The same numbers in a type that has a NumPy twin."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_boolean(column.type):
-        return pc.cast(column, pa.uint8())
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return column
-    return pc.cast(column, pa.float64())
-
-
-def _matrix_of(columns: Sequence[Any], n_rows: int) -> Array:
-    """Numbers by row: float32 with NaN where there is none, or uint8 if all are and none lacks."""
-    if not columns:
-        return np.empty((n_rows, 0), np.float32)
-    plain = [_plain_numbers(column) for column in columns]
-    lacks = any(column.null_count for column in plain)
-    types = {column.type for column in plain}
-    if not types <= {pa.float64()} and (lacks or not types <= {pa.uint8()}):
-        plain = [pc.cast(column, pa.float32(), safe=False) for column in plain]
-    batch = pa.RecordBatch.from_arrays(plain, names=[""] * len(plain))
-    matrix = batch.to_tensor(null_to_nan=lacks).to_numpy()
-    with np.errstate(over="ignore"):
-        return np.array(matrix, np.uint8 if matrix.dtype == np.uint8 else np.float32, copy=None)
-
-
-def _labels_of(column: Any, is_text: bool) -> tuple[Array, Array]:
-    """Labels, and where they are flawed."""
-    if is_text:
-        texts = texts_of(column)
-        names = np.array([value or "" for value in texts.values] + [""])
-        return names[texts.codes], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
-    plain = _plain_numbers(column)
-    is_null = plain.is_null().to_numpy(zero_copy_only=False)
-    y = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False)
-    if pa.types.is_boolean(column.type):
-        return y.astype(np.bool_), np.where(is_null, UNLABELLED, LABELLED)
-    return y, np.select([is_null | np.isnan(y), np.isinf(y)], [UNLABELLED, INFINITE], LABELLED)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.estimator.files.fitted import fitted_of, scaler_of, sklearn_scalers, steps_of
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.tables import layout_of, width_of
 from polyplane.estimator.thread_safety import view_of
 from polyplane.model.export.content import Exported
 from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
@@ -53,8 +54,10 @@ def to_c(
 def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
     """What is exported of a classifier or pipeline."""
     *scalers, classifier = _steps(model)
-    names = getattr(model, "feature_names_in_", ()) if column_names is None else column_names
-    known = [_scaler(scaler, classifier.n_features_in_) for scaler in scalers]
+    layout = layout_of(classifier)
+    names = getattr(model, "feature_names_in_", ()) if layout is None else layout.feature_names
+    names = names if column_names is None else column_names
+    known = [_scaler(scaler, width_of(classifier)) for scaler in scalers]
     return exported_of(fitted_of(view_of(classifier)), known, names)
 
 

@@ -20,6 +20,7 @@ from polyplane.estimator.planes.hyperplane_classifier import (
     found_by,
     settles_alpha,
 )
+from polyplane.estimator.tables import layout_of, width_of
 from polyplane.model.algorithm_names import class_name_of, short_name
 from polyplane.model.file import ModelError
 from polyplane.model.format.checks import LARGEST_COUNT, need
@@ -42,12 +43,13 @@ __all__ = [
 def fitted_of(estimator: Any) -> FittedModel:
     """What an estimator has reached, or a view of it; in the middle of a fit, so far."""
     training = training_of(estimator)
-    names = vars(estimator).get("feature_names_in_")
+    layout = layout_of(estimator)
+    names = vars(estimator).get("feature_names_in_") if layout is None else None
     is_planes = isinstance(estimator, HyperplaneClassifier)
     return FittedModel(
         algorithm=short_name(type(estimator).__name__),
         labels=training.classes,
-        n_columns=int(estimator.n_features_in_),
+        n_columns=width_of(estimator),
         names=None if names is None else [str(name) for name in names],
         record=record_of(estimator),
         features=features_of(estimator) if is_planes else None,
@@ -61,6 +63,7 @@ def fitted_of(estimator: Any) -> FittedModel:
         gamma=None if is_planes else float(estimator.gamma_),
         history=estimator.history_ if is_planes else np.empty(0, HISTORY),
         version=polyplane.__version__,
+        table=None if layout is None else layout.to_dict(),
     )
 
 

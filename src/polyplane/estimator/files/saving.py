@@ -27,6 +27,7 @@ from polyplane.estimator.files.learning import read_training, write_training
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import give_training, training_of
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, own_of_fitted
+from polyplane.estimator.tables import TableRows, give_layout
 from polyplane.estimator.thread_safety import at_rest, view_of
 from polyplane.model.file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
@@ -51,8 +52,12 @@ class SavedModel:
     def predictor(self) -> Any:
         """What takes X as it comes."""
         if self.scaler is None:
+            give_layout(self.estimator, self.layout)
             return self.estimator
-        return pipeline.Pipeline([("scaler", self.scaler), ("classifier", self.estimator)])
+        steps = [("scaler", self.scaler), ("classifier", self.estimator)]
+        if self.layout is not None and self.layout.width == self.scaler.n_features_in_:
+            steps.insert(0, ("table", TableRows(self.layout)))
+        return pipeline.Pipeline(steps)
 
 
 def save(model: Any, path: Any, *, training: bool = True) -> None:
@@ -70,15 +75,18 @@ def load(path: Any) -> Any:
 
 def _saved(model: Any) -> SavedModel:
     *before, last = steps_of(model)
+    layout = None
+    if before and isinstance(before[0], TableRows):
+        layout = before.pop(0).layout
     if not before:
-        return SavedModel(last)
+        return SavedModel(last, layout=layout)
     scalers = tuple(sklearn_scalers().values())
     if len(before) > 1 or not all(type(step) in scalers for step in before):
         raise ModelError(
             "a pipeline can be saved if it is a polyplane classifier behind at most one of "
             f"{', '.join(kind.__name__ for kind in scalers)}; save the classifier by itself instead"
         )
-    return SavedModel(last, *before)
+    return SavedModel(last, before[0], layout)
 
 
 # ---- writing -----------------------------------------------------------------------------
@@ -97,11 +105,11 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
 
 def fitted_model(saved: SavedModel) -> FittedModel:
     """What predicts, as a file holds it."""
-    estimator = saved.estimator
+    fitted = fitted_of(view_of(saved.estimator))
     return replace(
-        fitted_of(view_of(estimator)),
+        fitted,
         scaler=None if saved.scaler is None else scaler_of(saved.scaler),
-        table=None if saved.layout is None else saved.layout.to_dict(),
+        table=fitted.table if saved.layout is None else saved.layout.to_dict(),
         call=saved.training,
         version=saved.version,
     )

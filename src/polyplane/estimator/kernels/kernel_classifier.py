@@ -46,6 +46,7 @@ from polyplane.estimator.parameters import (
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
 from polyplane.estimator.validation import (
     TrainingData,
@@ -230,10 +231,10 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
     def _check_whole(self, data: TrainingData, labels: Array) -> None:
         """What `fit` asks of its data beyond what each row must be."""
         self._check_classes(labels)
-        if self.kernel == "precomputed" and data.labels.size != self.n_features_in_:
+        if self.kernel == "precomputed" and data.labels.size != width_of(self):
             raise ValueError(
                 "kernel='precomputed' needs a square matrix of kernel values between all training "
-                f"rows; X has {data.labels.size} rows and {self.n_features_in_} columns."
+                f"rows; X has {data.labels.size} rows and {width_of(self)} columns."
             )
 
     def _train(self, training: KernelTraining, data: TrainingData) -> None:
@@ -276,7 +277,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         with self._recovering(goes_on):
             check_parameters(self)
             self._check_streamable()
-            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+            data, labels = self._read_training(X, y, classes, sample_weight, goes_on, is_chunk=True)
             self._meet(data, labels, goes_on)
             if not goes_on:
                 self.n_iter_ = 1
@@ -336,17 +337,23 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         return progress(type(self).__name__, n_rows, bool(self.verbose), "support vectors")
 
     def _read_training(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        goes_on: bool,
+        is_chunk: bool = False,
     ) -> tuple[TrainingData, Array]:
         known = self._training.labels if goes_on else None
-        return read_training(self, X, y, classes, sample_weight, known, 0.0)
+        return read_training(self, X, y, classes, sample_weight, known, 0.0, is_chunk)
 
     def _meet(self, data: TrainingData, labels: Array, goes_on: bool) -> None:
         """What is new in the data, to the training and to its problems."""
         if not goes_on:
-            self.gamma_ = gamma_of(self, data, self.n_features_in_)
+            self.gamma_ = gamma_of(self, data, width_of(self))
             seed, is_dense = self._draw_seed(), isinstance(data.rows, DenseRows)
-            kernel = kernel_of(self, self.gamma_, self._offset(), self.n_features_in_, is_dense)
+            kernel = kernel_of(self, self.gamma_, self._offset(), width_of(self), is_dense)
             cache = self._cache_bytes()
             known = known_classes(labels)
             self._training = KernelTraining(self.multi_class, seed, known, kernel, cache, is_dense)
@@ -354,7 +361,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
             self._training = self._training.copied()
         training = self._training
         training.known = known_classes(labels)
-        training.kernel = replace(training.kernel, n_columns=self.n_features_in_)
+        training.kernel = replace(training.kernel, n_columns=width_of(self))
         started = {model.problem for model in training.models}
         n_new = training.decomposition(self.combine).n_problems() - len(started)
         name, what = type(self).__name__, "support vectors"
@@ -399,7 +406,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
     def support_vectors_(self) -> Any:
         """The support vectors, as X was handed in: an array, or a CSR matrix."""
         record = self._record()
-        matrix = matrix_of(record.support.entries, self.n_features_in_)
+        matrix = matrix_of(record.support.entries, width_of(self))
         return matrix.toarray() if self._training.is_dense else matrix
 
     @property
@@ -479,7 +486,7 @@ def give_vectors(machine: Any, rows: CsrRows, labels: Array, codes: Array) -> Ke
 
     `codes` are the places of their classes among `labels`. Its problems have no vectors yet.
     """
-    n_columns, n_rows = machine.n_features_in_, codes.size
+    n_columns, n_rows = width_of(machine), codes.size
     machine.gamma_, machine.n_iter_ = gamma_of(machine, no_training_data(), n_columns), 1
     kernel = kernel_of(machine, machine.gamma_, machine._offset(), n_columns, False)
     cache, known = machine._cache_bytes(), known_classes(labels)

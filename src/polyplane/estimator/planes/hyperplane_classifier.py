@@ -49,6 +49,7 @@ from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
 from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.thread_safety import writes
 from polyplane.estimator.validation import (
     TrainingData,
@@ -306,7 +307,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
                 self._found = {}
             check_weights_are_known(self)
             self._check_streamable()
-            data, labels = self._read_training(X, y, classes, sample_weight, goes_on)
+            data, labels = self._read_training(X, y, classes, sample_weight, goes_on, is_chunk=True)
             if not goes_on:
                 self._training = self._new_training(self._draw_seed())
                 self.n_iter_ = 1
@@ -349,12 +350,18 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         return bool(self.verbose)
 
     def _read_training(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, goes_on: bool
+        self,
+        X: Any,
+        y: Any,
+        classes: Any,
+        sample_weight: Any,
+        goes_on: bool,
+        is_chunk: bool = False,
     ) -> tuple[TrainingData, Array]:
         """Checked rows with codes and weights, and all labels known from now on."""
         constant = self._training.constant if goes_on else float(self.fit_intercept)
         known = self._training.labels if goes_on else None
-        data, labels = read_training(self, X, y, classes, sample_weight, known, constant)
+        data, labels = read_training(self, X, y, classes, sample_weight, known, constant, is_chunk)
         return data._replace(rows=self._mapped_rows(data.rows)), labels
 
     def _read_validation(self, X: Any, y: Any, labels: Array) -> TrainingData | None:
@@ -376,14 +383,14 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             seed=seed,
             constant=float(self.fit_intercept),
             known=known_classes(np.empty(0)),
-            n_columns=self.n_features_in_,
+            n_columns=width_of(self),
             own=self._own_of_training(),
         )
 
     def _meet(self, training: PlaneTraining, labels: Array, data: TrainingData) -> None:
         """Classes and columns that training has not met yet."""
         training.known = known_classes(labels)
-        training.n_columns = self.n_features_in_
+        training.n_columns = width_of(self)
         known = {(model.problem, model.estimator) for model in training.models}
         self._check_memory(training, len(known))
         for problem in training.decomposition(self.combine).problems():
@@ -477,7 +484,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         def try_value(k: int, report: Report) -> None:
             changes = {"max_iter": epochs, "n_jobs": 1, **fixed, name: values[k]}
             trial: Any = type(self)(**(self.get_params() | changes))
-            trial.n_features_in_, trial._found = self.n_features_in_, {}
+            trial.n_features_in_, trial._found = width_of(self), {}
             training = trial._new_training(seed)
             own_rows = data._replace(rows=with_own_page(data.rows))
             trial._meet(training, labels, own_rows)

@@ -21,6 +21,7 @@ from polyplane.engine.rows.storage import packed
 from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
+from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.column_maps import KINDS, ColumnMap, can_turn, column_map
 from polyplane.model.decomposition import Decomposition
@@ -130,7 +131,7 @@ class Trials:
         """Those maps of the columns that differ."""
         machine = self.machine
         is_set = machine.columns != "auto"
-        rows, n_columns = self.data.rows, machine.n_features_in_
+        rows, n_columns = self.data.rows, width_of(machine)
 
         def mapped(view: View) -> ColumnMap:
             return column_map(rows, order, n_columns, view.kind, True, is_set, view.turns)

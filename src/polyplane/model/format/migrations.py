@@ -84,8 +84,35 @@ def _with_cross_entropy(values: dict[str, Any], arrays: dict[str, Array]) -> boo
     return True
 
 
+def _two_kinds(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Columns of tables were numbers or categories, in files only, and gaps were errors."""
+    prediction = values.get("prediction")
+    table = prediction.get("table") if isinstance(prediction, dict) else None
+    if not isinstance(table, dict):
+        return True
+    try:
+        sources, pairs = table.pop("sources"), table.pop("categories")
+        names = [name for name, _ in sources]
+        in_order = [str(k + 1) for k in range(len(names) + 1)]
+        table |= {
+            "sources": [[name, "category" if is_text else "number", 0, 0]
+                        for name, is_text in sources],
+            "pairs": [[source, "value", value] for source, value in pairs],
+            "has_names": not set(names) <= set(in_order),
+            "missing": "error", "grows": False, "is_learned": True,
+        }  # fmt: skip
+    except (KeyError, TypeError, ValueError):
+        return True  # the table is refused where it is read
+    return True
+
+
+def _with_more(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Of maps of columns, and of tables."""
+    return _without_directions(values, arrays) and _two_kinds(values, arrays)
+
+
 FORMAT_NOW = 4  # format 1 was never released
-FORMATS: dict[int, Step] = {2: _one_unit, 3: _without_directions}  # from this format to the next
+FORMATS: dict[int, Step] = {2: _one_unit, 3: _with_more}  # from this format to the next
 TRAINING_NOW = 3
 TRAININGS: dict[int, Step] = {  # of the training part, to the next version
     1: _without_levels,

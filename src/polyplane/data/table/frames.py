@@ -1,0 +1,192 @@
+"""Frames of pandas, polars, Arrow and their like, and arrays with text in them, to rows of X.
+
+A frame is anything with columns of their own types: what has `__arrow_c_stream__` or the
+dataframe interchange protocol. Its columns become Arrow arrays, one by one, so that errors can name
+the column; what they are and what becomes of them is settled by `layout` and `rows`, as for files.
+"""
+
+import datetime
+import decimal
+import numbers
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.interchange
+
+from polyplane.data.chunks import Array, BadRows, DataError
+from polyplane.data.table.kinds import LIST, NUMERIC, UNKNOWN, kind_of_type
+from polyplane.data.table.layout import Layout, TableOptions, places_in
+from polyplane.data.table.rows import TableRows, laid_out
+
+__all__ = ["Frame", "frame_of", "has_texts", "is_frame", "rows_of"]
+
+SCALARS = (
+    str, numbers.Number, np.generic, decimal.Decimal, datetime.date, datetime.time,
+    datetime.timedelta,
+)  # fmt: skip
+
+
+class Frame(NamedTuple):
+    """Columns and what they are called."""
+
+    names: list[Any]
+    columns: list[Any]  # Arrow arrays
+    n_rows: int
+
+    @property
+    def texts(self) -> list[str] | None:
+        """The names, if all are text; else columns are known by their order."""
+        is_text = bool(self.names) and all(isinstance(name, str) for name in self.names)
+        return [str(name) for name in self.names] if is_text else None
+
+    def kinds(self) -> list[str]:
+        """What the types of columns say."""
+        return [kind_of_type(column.type) for column in self.columns]
+
+    def first_of_no_numbers(self) -> str | None:
+        """Words for the first column that holds no numbers."""
+        for name, column, kind in zip(self.names, self.columns, self.kinds(), strict=True):
+            if kind not in NUMERIC:
+                return f"column {name!r} holds {column.type}"
+        return None
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X has columns of their own types; a series is none."""
+    is_arrow = isinstance(X, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
+    has_columns = hasattr(X, "columns") and getattr(X, "ndim", 2) == 2
+    speaks = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
+    return is_arrow or (has_columns and (speaks or _is_pandas(X)))
+
+
+def has_texts(X: Any) -> bool:
+    """Whether X is an array in which texts stand."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "OUT":
+        return False
+    if X.dtype.kind != "O":
+        return True
+    return any(isinstance(value, str) for value in X.ravel().tolist())
+
+
+def frame_of(X: Any) -> Frame:
+    """Named Arrow columns of a frame, or of an array in which texts stand."""
+    if isinstance(X, np.ndarray):
+        columns = [_array_of(X[:, k], k) for k in range(X.shape[1])]
+        return Frame(list(range(X.shape[1])), columns, len(X))
+    if _is_pandas(X):
+        names = list(X.columns)
+        columns = [_array_of_series(X.iloc[:, k], name) for k, name in enumerate(names)]
+        return Frame(names, columns, len(X))
+    if isinstance(X, pa.RecordBatch):
+        table = pa.Table.from_batches([X])
+    elif isinstance(X, pa.RecordBatchReader):
+        table = X.read_all()
+    elif hasattr(X, "__arrow_c_stream__"):
+        table = pa.table(X)
+    else:
+        table = pyarrow.interchange.from_dataframe(X)
+    columns = [_combined(column) for column in table.columns]
+    return Frame(list(table.column_names), columns, table.num_rows)
+
+
+def _is_pandas(X: Any) -> bool:
+    """By its methods: pandas itself need not be there."""
+    return hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")
+
+
+def _combined(column: Any) -> Any:
+    """One array of the chunks of a column."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.num_chunks == 0:
+        return pa.array([], column.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    joined = column.combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _array_of_series(series: Any, name: Any) -> Any:
+    """A column of pandas."""
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: column {name!r} holds it.")
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return pa.array(np.ascontiguousarray(series.to_numpy()))
+    if hasattr(series, "sparse"):
+        return _array_of_series(series.sparse.to_dense(), name)
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+        return _array_of(series.to_numpy(), name)
+    try:
+        found = _combined(pa.Array.from_pandas(series))
+    except (pa.ArrowException, TypeError, ValueError):
+        return _array_of(series.astype(object).to_numpy(), name)
+    return found.cast(pa.string()) if isinstance(found.type, pa.ExtensionType) else found
+
+
+def _array_of(values: Array, name: Any) -> Any:
+    """An array of any values; those of several types as text."""
+    try:
+        found = pa.Array.from_pandas(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([_text_of(value, name) for value in values.tolist()], pa.string())
+    if kind_of_type(found.type) in (LIST, UNKNOWN):
+        return pa.array([_text_of(value, name) for value in values.tolist()], pa.string())
+    return found
+
+
+def _text_of(value: Any, name: Any) -> str | None:
+    is_missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    if is_missing or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if not isinstance(value, SCALARS):
+        raise TypeError(
+            f"column {name!r} holds {value!r}: argument must be a string or a real number."
+        )
+    return str(value)
+
+
+def rows_of(frame: Frame, layout: Layout, categorical: Sequence[str | int] = ()) -> Any:
+    """Rows of X; a layout that is empty is learned from them."""
+    names = frame.texts
+    _check_columns(frame)
+    is_new = not layout.sources
+    options = TableOptions(label=None, text_columns=tuple(categorical) if is_new else ())
+    places = places_in(layout, names, frame.kinds(), options, None)
+    _check_kinds(frame, [place for place in places.sources if place is not None])
+    table = TableRows(places, layout, options, BadRows(), None)
+
+    def error_at(row: int, position: int, problem: str) -> DataError:
+        return DataError(f"row {row} of X: {problem}")
+
+    block = table.block(dict(enumerate(frame.columns)), error_at)
+    return next(iter(laid_out([block], layout, None))).X
+
+
+def _check_columns(frame: Frame) -> None:
+    """Names tell columns apart, and there is a row."""
+    if not frame.columns:
+        raise ValueError("Found array with 0 feature(s): X has no columns.")
+    if frame.n_rows == 0:
+        raise ValueError("Found array with 0 sample(s): X has no rows.")
+    names = frame.texts or []
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if len(set(names)) < len(names):
+        raise DataError(f"found two columns called {twice!r}, expected different names")
+
+
+def _check_kinds(frame: Frame, read: Sequence[int]) -> None:
+    """Every column that is read holds something that a column of a table can be."""
+    kinds = frame.kinds()
+    for place in read:
+        if kinds[place] in (LIST, UNKNOWN):
+            raise DataError(
+                f"found {frame.columns[place].type} in column {frame.names[place]!r}, expected "
+                "numbers, texts, categories or dates: leave it out"
+            )

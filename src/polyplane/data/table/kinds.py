@@ -1,0 +1,134 @@
+"""What a column of a table is: by its type where that says it, by its texts where it does not.
+
+Number     whole, real or decimal numbers; texts that all are numbers.
+Flag       truth values, and texts that all are true or false: 0 or 1.
+Date       days since the first one and parts of the calendar (see `moments`); texts by ISO 8601.
+Seconds    durations and times of a day.
+Category   a type that says so, and texts that come again.
+Text       most cells differ and hold several words: words are what comes again.
+Aside      nearly every cell differs and is a word or a few: an id, a name, an address. It says
+           nothing about rows to come, and is not read unless the user calls it a category.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from polyplane.data.chunks import Array
+from polyplane.data.table.moments import are_dates
+from polyplane.data.table.texts import NONE, Texts, arrow_of, strings_of
+
+__all__ = [
+    "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER", "NUMERIC",
+    "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "kind_of_texts", "kind_of_type",
+    "numbers_of_texts",
+]  # fmt: skip
+
+NUMBER, FLAG, DATE, SECONDS = "number", "flag", "date", "seconds"
+CATEGORY, TEXT, ASIDE = "category", "text", "aside"
+KINDS = NUMBER, FLAG, DATE, SECONDS, CATEGORY, TEXT, ASIDE
+NUMERIC = NUMBER, FLAG, SECONDS  # a number in each row, and nothing else
+UNDECIDED = "undecided"  # text of which no cell has been seen
+NO_NUMBERS = "no numbers"  # the same, of which some have been
+OPEN = UNDECIDED, NO_NUMBERS
+LIST, UNKNOWN = "list", "unknown"  # types that are no column of a table
+FEW_ROWS = 50  # with values; from fewer nobody can tell ids from categories
+NEARLY_ALL, MOST = 0.9, 0.5  # shares of cells that differ: of ids, of texts
+SEVERAL_WORDS = 5  # on average; names and addresses have fewer
+LOOKED_AT = 1_000  # texts whose words are counted
+FLAGS = "true", "false"
+NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def kind_of_type(kind: Any) -> str:
+    """What a column of an Arrow type is; of texts it depends on them."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        inner = kind_of_type(kind.value_type)
+        return inner if inner in (LIST, UNKNOWN) else CATEGORY
+    if types.is_boolean(kind):
+        return FLAG
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return UNDECIDED
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return LIST if kind_of_type(kind.value_type) in (NUMBER, FLAG) else UNKNOWN
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return DATE
+    if types.is_duration(kind) or types.is_time(kind):
+        return SECONDS
+    tests = types.is_integer, types.is_floating, types.is_decimal, types.is_null
+    return NUMBER if any(test(kind) for test in tests) else UNKNOWN
+
+
+def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
+    """What a column of texts is, by those that stand in rows."""
+    present, n_rows = texts.present(), int(np.count_nonzero(texts.codes != NONE))
+    if len(present) == 0:
+        return NUMBER
+    if may_be_number and _are_numbers(present):
+        return NUMBER
+    if flags_of(present) is not None:
+        return FLAG
+    if are_dates(present):
+        return DATE
+    share = len(present) / n_rows
+    if n_rows < FEW_ROWS or share <= MOST:
+        return CATEGORY
+    if _mean_words(present) >= SEVERAL_WORDS:
+        return TEXT
+    return ASIDE if share > NEARLY_ALL else CATEGORY
+
+
+def _mean_words(values: Any) -> float:
+    some = values.slice(0, LOOKED_AT)
+    return 1 + float(pc.mean(pc.count_substring_regex(some, r"\s+")).as_py())
+
+
+def _are_numbers(values: Any) -> bool:
+    if NUMBER_TEXT.fullmatch(values[0].as_py()) is None:
+        return False
+    try:
+        numbers = pc.cast(values, pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return bool(pc.all(pc.is_finite(numbers)).as_py())
+
+
+def flags_of(values: Any) -> Any:
+    """Truth values of texts as an Arrow array; None if one is neither true nor false."""
+    if len(values) == 0 or values[0].as_py().lower() not in FLAGS:
+        return None
+    lower = pc.utf8_lower(values)
+    is_true = pc.is_in(lower, value_set=strings_of(["true"]))
+    is_known = pc.is_in(lower, value_set=strings_of(list(FLAGS)))
+    return is_true if pc.all(is_known).as_py() else None
+
+
+def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:
+    """The number that each row writes out, NaN where there is none, and a text that is no number.
+
+    True and false are 1 and 0.
+    """
+    used = np.flatnonzero(texts.counts() > 0)
+    table = np.full(len(texts.values) + 1, np.nan)  # NONE reads the last
+    present = texts.values.take(arrow_of(used))
+    flags = flags_of(present)
+    try:
+        numbers = pc.cast(present if flags is None else pc.cast(flags, pa.uint8()), pa.float64())
+    except pa.ArrowInvalid:
+        return np.empty(0), next(text for text in present.to_pylist() if not _is_number(text))
+    if len(used):
+        table[used] = np.frombuffer(numbers.buffers()[1], np.float64)[: len(used)]
+    assert NONE == -1
+    return table[texts.codes], None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        pc.cast(pa.array([text]), pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True

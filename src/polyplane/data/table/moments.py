@@ -1,0 +1,93 @@
+"""Dates and times as numbers: days since a first one, and the parts of a calendar that vary.
+
+A date is a number for what grows with time, and categories for what comes again: its month, its
+day of the week and its hour.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from polyplane.data.chunks import Array
+from polyplane.data.table.texts import NONE, Texts, arrow_of, codes_of, is_null, strings_of
+
+__all__ = ["PARTS", "are_dates", "days_of", "moments_of_texts", "part_of", "seconds_of"]
+
+ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?$"
+MOMENT = pa.timestamp("us")
+MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0.001}
+OF_A_DAY = 86_400_000_000
+PARTS = {  # by Arrow's function, which is loaded when it is used
+    "month": ("month", range(1, 13)),
+    "weekday": ("day_of_week", range(7)),  # 0 is Monday
+    "hour": ("hour", range(24)),
+}
+
+
+def are_dates(values: Any) -> bool:
+    """Whether all texts are dates as ISO 8601 writes them."""
+    if len(values) == 0 or re.match(ISO_DATE, values[0].as_py()) is None:
+        return False
+    if not pc.all(pc.match_substring_regex(values, ISO_DATE)).as_py():
+        return False
+    try:
+        pc.cast(values, MOMENT)
+    except pa.ArrowInvalid:  # such as the 30th of February
+        return False
+    return True
+
+
+def moments_of_texts(texts: Texts) -> Any:
+    """The date that each row writes out, as an Arrow array."""
+    used = np.flatnonzero(texts.counts() > 0)
+    places = np.full(len(texts.values) + 1, NONE, np.int32)  # NONE reads the last
+    places[used] = np.arange(used.size)
+    codes = places[texts.codes]
+    moments = pc.cast(texts.values.take(arrow_of(used)), MOMENT)
+    return moments.take(arrow_of(codes, codes == NONE))
+
+
+def as_moments(column: Any) -> Any:
+    """Dates of any type of Arrow in microseconds; those of a time zone as its clocks show them."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = pc.local_timestamp(column)
+    return pc.cast(column, MOMENT, safe=False)
+
+
+def days_of(moments: Any, origin: float) -> Array:
+    """Days since a moment in microseconds; NaN where there is none."""
+    days = (_numbers(moments) - origin) / OF_A_DAY
+    return np.where(is_null(moments), np.nan, days) if moments.null_count else days
+
+
+def earliest(moments: Any) -> float:
+    """The first of some moments in microseconds, at the beginning of its day."""
+    found = pc.min(pc.cast(moments, pa.int64())).as_py()
+    return 0.0 if found is None else float(found // OF_A_DAY * OF_A_DAY)
+
+
+def part_of(moments: Any, part: str) -> Texts:
+    """A part of each date, as a category."""
+    name, numbers = PARTS[part]
+    codes = codes_of(getattr(pc, name)(moments))
+    codes = np.where(codes == NONE, NONE, codes - numbers.start).astype(np.int32)
+    return Texts(strings_of([str(number) for number in numbers]), codes)
+
+
+def seconds_of(column: Any) -> Any:
+    """Durations and times of day as an Arrow array of seconds."""
+    per_second = 1_000_000 / MICROSECONDS[column.type.unit]
+    is_short = pa.types.is_time32(column.type)
+    plain = pc.cast(column, pa.int32() if is_short else pa.int64())
+    return pc.divide(pc.cast(plain, pa.float64()), per_second)
+
+
+def _numbers(moments: Any) -> Array:
+    buffer = moments.buffers()[1]
+    if buffer is None:
+        return np.empty(0)
+    there = np.frombuffer(buffer, np.int64)[moments.offset :][: len(moments)]
+    return there.astype(np.float64)

@@ -1,0 +1,151 @@
+"""Columns of text: their different values, and which of them each row has.
+
+Spaces around a value don't count; no value, and those of `MISSING_TEXTS`, are missing. All work is
+done on different values, by Arrow: cells are touched only as numbers.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from polyplane.data.chunks import Array
+
+__all__ = [
+    "MISSING_TEXTS", "NONE", "Texts", "arrow_of", "codes_of", "is_null", "merged", "strings_of",
+    "texts_of", "words_of",
+]  # fmt: skip
+
+MISSING_TEXTS = (
+    *("", "?", "#N/A", "N/A", "n/a", "NA", "na", "NaN", "nan", "NAN", "-nan", "-NaN"),
+    *("NULL", "null", "Null"),
+)
+# read by compiled code
+NONE = -1  # code of a row without a value
+NOT_IN_WORDS = r"[^\pL\pN']+"
+
+
+class Texts(NamedTuple):
+    """A column of text: its different values, and which of them each row has, or `NONE`."""
+
+    values: Any  # an Arrow array of strings, none of them missing or twice
+    codes: Array
+
+    def kept(self, keep: Array) -> "Texts":
+        """The rows for which `keep` is true."""
+        return Texts(self.values, self.codes[keep])
+
+    def present(self) -> Any:
+        """The values that rows have."""
+        return self.values.take(arrow_of(np.flatnonzero(self.counts())))
+
+    def counts(self) -> Array:
+        """How many rows have each value; a dictionary may hold values that no row has."""
+        return np.bincount(self.codes[self.codes != NONE], minlength=len(self.values))
+
+
+def texts_of(column: Any) -> Texts:
+    """An Arrow array of any type as text, missing values marked."""
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    plain = pc.utf8_trim_whitespace(_as_strings(column.dictionary))
+    is_missing = pc.is_in(plain, value_set=_missing_texts())
+    return _with_different(plain, is_missing, codes_of(column.indices))
+
+
+def _as_strings(values: Any) -> Any:
+    """Values as text; whole numbers without a point, for gaps make numbers of pandas real."""
+    if pa.types.is_floating(values.type):
+        wide = pc.cast(values, pa.float64())
+        if pc.all(pc.or_kleene(pc.is_null(wide), pc.equal(pc.floor(wide), wide))).as_py():
+            return pc.cast(pc.cast(wide, pa.int64(), safe=False), pa.string())
+    return pc.cast(values, pa.string())
+
+
+def _with_different(values: Any, is_missing: Any, codes: Array) -> Texts:
+    """Texts of values among which some may be equal or missing."""
+    keep = pc.invert(pc.or_kleene(pc.is_null(values), is_missing))
+    different = pc.dictionary_encode(values.filter(keep))
+    places = np.full(len(values) + 1, NONE, np.int32)  # NONE reads the last
+    places[:-1][_truths(keep)] = codes_of(different.indices)
+    return Texts(different.dictionary, places[codes])
+
+
+def _truths(flags: Any) -> Array:
+    """An Arrow array of truth values, off its buffer."""
+    bits = flags.buffers()[1]
+    if bits is None:
+        return np.empty(0, np.bool_)
+    every = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return every[flags.offset :][: len(flags)].astype(np.bool_)
+
+
+def merged(columns: Sequence[Texts]) -> Texts:
+    """One column after the other."""
+    if len(columns) == 1:
+        return columns[0]
+    values = pa.concat_arrays([column.values for column in columns])
+    firsts = np.cumsum([0, *(len(column.values) for column in columns)])
+    codes = [
+        np.where(column.codes == NONE, NONE, column.codes + first)
+        for column, first in zip(columns, firsts.tolist(), strict=False)
+    ]
+    return _with_different(values, pc.is_null(values), np.concatenate(codes))
+
+
+def codes_of(indices: Any) -> Array:
+    """Whole numbers of an Arrow array as int32, `NONE` where there is none.
+
+    Off its buffers: `fill_null` and `to_numpy` load pandas, to ask whether something is a series.
+    """
+    indices = pc.cast(indices, pa.int32())
+    _, numbers = indices.buffers()
+    if numbers is None:  # of no rows
+        return np.empty(0, np.int32)
+    there: Array = np.frombuffer(numbers, np.int32)[indices.offset :][: len(indices)]
+    if indices.null_count:
+        there = np.where(is_null(indices), np.int32(NONE), there)
+    return there
+
+
+def arrow_of(numbers: Array, lacks: Array | None = None) -> Any:
+    """Numbers as an Arrow array, none where they lack; `pa.array` would load pandas, too."""
+    kinds = {"int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64()}
+    bits = None
+    if lacks is not None:
+        bits = pa.py_buffer(np.packbits(~lacks, bitorder="little"))
+    buffers = [bits, pa.py_buffer(np.ascontiguousarray(numbers))]
+    return pa.Array.from_buffers(kinds[numbers.dtype.name], numbers.size, buffers)
+
+
+def strings_of(values: Sequence[str]) -> Any:
+    """Texts as an Arrow array, likewise."""
+    encoded = [value.encode("utf-8", "surrogatepass") for value in values]
+    starts = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    joined = pa.py_buffer(b"".join(encoded))
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(starts), joined)
+
+
+@functools.cache
+def _missing_texts() -> Any:
+    return strings_of(MISSING_TEXTS)
+
+
+def is_null(column: Any) -> Array:
+    """True where an Arrow array has no value."""
+    return _truths(column.is_null())
+
+
+def words_of(texts: Texts) -> tuple[Texts, Array]:
+    """The words of each different value one after the other, in small letters, and their starts."""
+    pieces = pc.split_pattern_regex(pc.utf8_lower(texts.values), NOT_IN_WORDS)
+    if len(pieces) == 0:
+        return Texts(strings_of([]), np.empty(0, np.int32)), np.zeros(1, np.int64)
+    words = pc.dictionary_encode(pieces.flatten())
+    starts = np.frombuffer(pieces.buffers()[1], np.int32)[pieces.offset :][: len(pieces) + 1]
+    is_missing = pc.is_in(words.dictionary, value_set=strings_of([""]))
+    own = _with_different(words.dictionary, is_missing, codes_of(words.indices))
+    return own, starts.astype(np.int64)

@@ -1,0 +1,180 @@
+"""Tables in front of an estimator: frames become rows of X by the layout of `data/table/`.
+
+`fit` learns the layout from the whole frame, the first `partial_fit` from its chunk, after which it
+grows; `layout_` keeps it, and everything that takes X obeys it. Rows that have been laid out
+already, as `polyplane.read` does with files, are taken as they are.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, rows_of
+from polyplane.data.table.layout import Layout
+
+__all__ = ["TableRows", "give_layout", "layout_of", "rows_of_table", "width_of"]
+
+FROM_DTYPE = "from_dtype"
+
+
+class TableRows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Tables to rows of X before a scaler, by a layout that has been learned."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any = None) -> "TableRows":
+        """Nothing is left to learn."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Rows of a frame; rows that have been laid out already are taken as they are."""
+        is_table = is_frame(X) or has_texts(X)
+        return rows_of(frame_of(X), _frozen(self.layout)) if is_table else X
+
+
+def layout_of(estimator: Any) -> Layout | None:
+    """How the columns of a table become those of X; None where X was no table."""
+    layout: Layout | None = vars(estimator).get("layout_")
+    return layout
+
+
+def width_of(estimator: Any) -> int:
+    """Columns of the rows that the machine sees: those of X, or those its layout makes."""
+    layout = layout_of(estimator)
+    return int(estimator.n_features_in_) if layout is None else layout.width
+
+
+def give_layout(estimator: Any, layout: Layout | None) -> None:
+    """Let an estimator take tables, if the layout makes the rows that it has been fitted on."""
+    if layout is None or not layout.is_learned or layout.width != estimator.n_features_in_:
+        return
+    estimator.layout_, estimator.n_features_in_ = layout, len(layout.sources)
+    if layout.has_names:
+        names = [source.name for source in layout.sources]
+        estimator.feature_names_in_ = np.array(names, object)
+
+
+def rows_of_table(estimator: Any, X: Any, begins: bool, grows: bool) -> Any:
+    """Rows of X where it is a table, or of an estimator that has met one; else None.
+
+    `begins`: a new layout is learned, and `grows` with later chunks if it is learned from one.
+    """
+    if isinstance(X, list | tuple):
+        X = _array_of(X)
+    is_table = is_frame(X) or has_texts(X)
+    if begins:
+        vars(estimator).pop("layout_", None)
+        return _learned(estimator, frame_of(X), grows) if is_table else None
+    layout = layout_of(estimator)
+    if layout is None:
+        if is_table:
+            _check_only_numbers(estimator, frame_of(X))
+        return None
+    if not is_table:
+        is_raw = getattr(X, "shape", ())[1:] == (estimator.n_features_in_,)
+        if not is_raw or sp.issparse(X):
+            return _laid_out_before(estimator, X, layout)
+        _warn_of_no_names(estimator, layout)
+        X = np.asarray(X)
+    frame = frame_of(X)
+    if not grows or not layout.grows:
+        return rows_of(frame, _frozen(layout))
+    estimator.layout_ = layout.copied()
+    estimator.layout_.categories.is_frozen = False
+    return rows_of(frame, estimator.layout_)
+
+
+def _array_of(rows: Any) -> Any:
+    """Lists of lists as an array, if they can be one."""
+    try:
+        return np.asarray(rows)
+    except ValueError:  # of several lengths, which is said elsewhere
+        return rows
+
+
+def _learned(estimator: Any, frame: Frame, grows: bool) -> Any:
+    """Rows of the frame from which the layout is learned."""
+    layout = Layout(grows=grows)
+    rows = rows_of(frame, layout, _categorical(estimator, frame))
+    aside = ", ".join(map(repr, layout.set_aside))
+    if aside:
+        warnings.warn(
+            f"{type(estimator).__name__}: nearly every value of {aside} is another, as of an id or "
+            "a name, and says nothing of other rows: set aside. categorical_features names "
+            "columns that are categories all the same.",
+            stacklevel=2,
+        )
+    estimator.layout_, estimator.n_features_in_ = layout, len(frame.columns)
+    vars(estimator).pop("feature_names_in_", None)
+    if frame.texts is not None:
+        estimator.feature_names_in_ = np.array(frame.texts, object)
+    return rows
+
+
+def _frozen(layout: Layout) -> Layout:
+    """The same, which learns nothing."""
+    if layout.categories.is_frozen:
+        return layout
+    frozen = layout.copied()
+    frozen.categories.is_frozen = True
+    return frozen
+
+
+def _laid_out_before(estimator: Any, X: Any, layout: Layout) -> Any:
+    """Rows of the width that the layout gives them."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] > layout.width:
+        found = f"{shape[1]} columns" if len(shape) == 2 else f"shape {shape}"
+        raise ValueError(
+            f"X has {found}, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input: the columns of the table that it was "
+            "fitted on."
+        )
+    return X
+
+
+def _check_only_numbers(estimator: Any, frame: Frame) -> None:
+    found = frame.first_of_no_numbers()
+    if found is not None:
+        raise ValueError(
+            f"{found}, but {type(estimator).__name__} was fitted on numbers: fit it on a table "
+            "that has such a column."
+        )
+
+
+def _warn_of_no_names(estimator: Any, layout: Layout) -> None:
+    if layout.has_names:
+        warnings.warn(
+            "X does not have valid feature names, but "
+            f"{type(estimator).__name__} was fitted with feature names",
+            stacklevel=2,
+        )
+
+
+def _categorical(estimator: Any, frame: Frame) -> Sequence[str | int]:
+    """The columns that are categories whatever their type is."""
+    given = getattr(estimator, "categorical_features", FROM_DTYPE)
+    if given is None or (isinstance(given, str) and given == FROM_DTYPE):
+        return ()
+    chosen = np.asarray(given)
+    n_columns = len(frame.columns)
+    if chosen.dtype.kind == "b":
+        if chosen.shape != (n_columns,):
+            raise ValueError(
+                f"categorical_features is a mask of {chosen.size} columns; X has {n_columns}."
+            )
+        return [int(place) for place in np.flatnonzero(chosen)]
+    known = frame.texts or []
+    listed = chosen.ravel().tolist()
+    lacking = [name for name in listed if isinstance(name, str) and name not in known]
+    if lacking:
+        raise ValueError(f"categorical_features names {lacking}, which X does not have.")
+    return listed
