@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, count_rows
+from polyplane.estimator.pass_watch import hinge_loss
 from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
 from polyplane.estimator.thread_safety import finished_of, reads, reads_alone
 from polyplane.estimator.validation import TrainingData, read_matrix
@@ -97,6 +98,17 @@ class PlanePrediction:
 
     def _class_scores(self, X: Any) -> Array:
         return self._record().class_scores(*self._read(X))
+
+    def _loss_and_error(self, X: Any, codes: Array) -> tuple[float, float]:
+        record, (rows, order, n_jobs) = self._record(), self._read(X)
+        places = self._training.ranks[codes]
+        winners = record.classes_of(rows, order, n_jobs)
+        if hasattr(self, "predict_proba"):
+            logs = record.log_probabilities(rows, order, n_jobs)
+            loss = -float(logs[np.arange(places.size), places].mean())
+        else:
+            loss = hinge_loss(record.class_scores(rows, order, n_jobs), places)
+        return loss, float(np.mean(winners != places))
 
     @reads
     def assign(self, X: Any) -> Array:
