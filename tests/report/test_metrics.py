@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import (
     average_precision_score,
@@ -128,6 +128,7 @@ def same(ours, theirs):
     return ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(scored_rows(), st.integers(0, 40))
 def test_ranks_of_two_classes_are_those_of_scikit_learn(rows, cut):
     y, scores = rows
@@ -143,6 +144,7 @@ def test_ranks_of_two_classes_are_those_of_scikit_learn(rows, cut):
         assert math.isnan(found.average_precision)
 
 
+@settings(deadline=None)
 @given(scored_rows())
 def test_the_first_class_may_be_the_positive_one(rows):
     y, scores = rows
@@ -154,6 +156,7 @@ def test_the_first_class_may_be_the_positive_one(rows):
         assert same(found.over_classes()[1][1], average_precision_score(y, scores))
 
 
+@settings(deadline=None)
 @given(probable_rows(), st.integers(0, 40))
 def test_probabilities_are_judged_as_by_scikit_learn(rows, cut):
     y, probabilities = rows
@@ -175,6 +178,7 @@ def test_probabilities_are_judged_as_by_scikit_learn(rows, cut):
         assert same(found.area, roc_auc_score(y, probabilities, multi_class="ovr"))
 
 
+@settings(deadline=None)
 @given(probable_rows())
 def test_calibration_counts_every_row_once(rows):
     y, probabilities = rows

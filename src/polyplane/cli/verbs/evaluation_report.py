@@ -93,7 +93,7 @@ def show_evaluation(screen: Screen, evaluation: Evaluation) -> None:
     _show_confusions(screen, tally)
     ranked = _padded(evaluation.over_classes(), tally)
     screen.table(
-        [*OF_CLASSES, "AUC", "average precision"],
+        [*OF_CLASSES, "AUC", "AP"],
         [
             [*row, f"{area:.3f}", f"{precision:.3f}"]
             for row, (area, precision) in zip(_class_rows(tally), ranked, strict=True)
