@@ -425,6 +425,14 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
     # ---- fitted attributes ---------------------------------------------------------------
 
     @property
+    def feature_importances_(self) -> Array:
+        """Kernel machines have none."""
+        raise AttributeError(
+            f"{type(self).__name__} has no feature_importances_: a kernel mixes all columns. Use "
+            "permutation_importance of sklearn.inspection."
+        )
+
+    @property
     @reads
     def support_(self) -> Array:
         """Numbers of the rows that are support vectors: rows of X, or of the stream so far."""

@@ -37,6 +37,7 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.pass_watch import PassWatch
+from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
 from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.estimator.planes.training import (
@@ -245,6 +246,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
                 self, y=y, sample_weight=sample_weight, eval_set=eval_set, callbacks=callbacks,
                 X_val=X_val, y_val=y_val,
             )  # fmt: skip
+            forget_rows(self)
             return fit_stream(self, X)
         with all_or_nothing(self):
             check_parameters(self)
@@ -265,6 +267,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             self._training.rows_seen, self._training.split_seed = seen_rows(data.labels), seed
             members, held_out = self._split(data, validation, seed, watch)
             self._set_out(self._training, seen, members)  # from here on it can be resumed
+        keep_some_rows(self, X)
         return self._run(seen, members, held_out, watch)
 
     @writes

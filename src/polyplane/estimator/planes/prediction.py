@@ -15,9 +15,11 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.estimator.pass_watch import hinge_loss
+from polyplane.estimator.planes.kept_rows import rows_kept_of
 from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
 from polyplane.estimator.thread_safety import finished_of, reads, reads_alone
 from polyplane.estimator.validation import TrainingData, read_matrix
+from polyplane.model.explanation import Explainer, Explanation
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 from polyplane.model.prediction import Features
 
@@ -30,6 +32,7 @@ class PlanePrediction:
     _training: PlaneTraining
     combine: str
     n_jobs: Any
+    n_features_in_: int
 
     # ---- what a machine adds -------------------------------------------------------------
 
@@ -122,6 +125,42 @@ class PlanePrediction:
     def plane_scores(self, X: Any) -> Array:
         """Score of each plane on each row."""
         return self._record().plane_scores(*self._read(X))
+
+    @reads
+    def explain(self, X: Any, reference: Any = None) -> Explanation:
+        """What each column of each row gave to the lead of the predicted class over the next.
+
+        With `reference`, rows such as those of the training, contributions are what differs from
+        the mean over these; without, from columns that are 0.
+        """
+        explainer = Explainer(
+            self._record(),
+            self._features(self._training),
+            self.n_features_in_,
+            self._training.classes,
+            vars(self).get("feature_names_in_"),
+        )
+        if reference is not None:
+            explainer = explainer.with_reference(self._read(reference)[0])
+        rows, _, n_jobs = self._read(X)
+        return explainer.explain(rows, n_jobs)
+
+    @property
+    def feature_importances_(self) -> Array:
+        """How much each column matters: mean absolute contribution to the lead, which sum to 1.
+
+        Of up to 512 rows of the latest `fit`, as `explain` tells it with these as reference.
+        """
+        check_is_fitted(self)
+        rows = rows_kept_of(self)
+        if rows is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no feature_importances_ without rows of a fit, which "
+                "streams, copies and model files do not keep: use explain(X, reference=X)"
+                ".importances."
+            )
+        found = self.explain(rows, reference=rows).importances
+        return found / (found.sum() or 1.0)
 
     # ---- fitted attributes ---------------------------------------------------------------
 

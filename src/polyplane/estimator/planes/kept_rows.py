@@ -1,0 +1,33 @@
+"""A few rows of the latest fit, by which `feature_importances_` are told.
+
+They are kept beside estimators, not in them: no copy, pickle or model file hands out rows of the
+training.
+"""
+
+import weakref
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+__all__ = ["forget_rows", "keep_some_rows", "rows_kept_of"]
+
+MOST_KEPT = 512
+_KEPT: Any = weakref.WeakKeyDictionary()
+
+
+def keep_some_rows(estimator: Any, X: Any) -> None:
+    """Copy some rows of X, evenly spaced."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_kept = min(n_rows, MOST_KEPT)
+    _KEPT[estimator] = _safe_indexing(X, np.arange(n_kept) * n_rows // n_kept)
+
+
+def forget_rows(estimator: Any) -> None:
+    """There are none of the fit that begins."""
+    _KEPT.pop(estimator, None)
+
+
+def rows_kept_of(estimator: Any) -> Any:
+    """Those of the latest fit, or None."""
+    return _KEPT.get(estimator)
