@@ -200,11 +200,42 @@ def test_callbacks_are_functions():
         pp.AMMClassifier().fit(X, Y, callbacks=[3])
 
 
-def test_a_stream_has_no_sets(tmp_path):
+@pytest.fixture
+def stream(tmp_path):
     path = tmp_path / "rows.csv"
     np.savetxt(path, np.column_stack([X, Y]), delimiter=",", fmt="%g")
-    with pytest.raises(ValueError, match="eval_set does not go with a stream"):
-        pp.AMMClassifier().fit(pp.stream(path), eval_set=(X, Y))
+    return pp.stream(path, chunk_rows=70)
+
+
+@pytest.mark.parametrize("kind", [pp.AMMClassifier, pp.KernelPerceptronClassifier])
+def test_streams_are_looked_at_after_each_pass(kind, stream):
+    plain = kind(max_iter=3, random_state=0).fit(stream)
+    records = []
+    watched = kind(max_iter=3, random_state=0)
+    watched.fit(stream, eval_set=(X_LATER, Y_LATER), callbacks=records.append)
+    assert_same(plain, watched)
+    assert [record.n_iter for record in records] == [1, 2, 3]
+    errors = watched.evals_result_["valid_0"]["error"]
+    assert errors[-1] == np.mean(watched.predict(X_LATER) != Y_LATER)
+    with pytest.raises(ValueError, match="labels that y does not"):
+        watched.fit(stream, eval_set=(X_LATER, Y_LATER + 1))
+    assert_same(plain, watched)
+    watched.fit(stream, callbacks=lambda record: record.n_iter == 2)
+    assert watched.n_iter_ == 2
+
+
+def test_a_stream_that_was_interrupted_goes_on_with_its_curves(stream):
+    whole = pp.AMMClassifier(max_iter=3, random_state=0).fit(stream, eval_set=SETS)
+    model = pp.AMMClassifier(max_iter=3, random_state=0)
+
+    def interrupt(record):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(stream, eval_set=SETS, callbacks=interrupt)
+    model.resume(stream, eval_set=SETS)
+    assert_same(whole, model)
+    assert model.evals_result_ == whole.evals_result_
 
 
 def test_curves_and_history_are_data_frames():

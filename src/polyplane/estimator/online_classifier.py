@@ -25,7 +25,7 @@ from polyplane.estimator.parameters import (
     parameter,
     with_parameters,
 )
-from polyplane.estimator.pass_watch import PassWatch, hinge_loss, watch_of
+from polyplane.estimator.pass_watch import hinge_loss
 from polyplane.estimator.thread_safety import reads
 from polyplane.model.input_rows import check_scores
 
@@ -142,17 +142,6 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         return copy.deepcopy(vars(self).get("_evals_result", {}))
 
     # ---- what families share -------------------------------------------------------------
-
-    def _watch(
-        self, eval_set: Any, callbacks: Any, labels: Array, constant: float, resumes: bool = False
-    ) -> PassWatch | None:
-        """What the fit that begins, or goes on, is looked at with."""
-        watch = watch_of(self, eval_set, callbacks, labels, constant)
-        if not resumes:
-            self.__dict__.pop("_evals_result", None)
-        if watch is not None and watch.sets:
-            self._evals_result = copy.deepcopy(vars(self).get("_evals_result", {}))
-        return watch
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31))

@@ -4,6 +4,7 @@ Looking changes nothing: the same bits come of a fit that is watched and of one 
 early stopping or a callback ends it.
 """
 
+import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -70,10 +71,13 @@ class PassWatch:
 
 
 def watch_of(
-    estimator: Any, eval_set: Any, callbacks: Any, labels: Array, constant: float
+    estimator: Any, eval_set: Any, callbacks: Any, labels: Array, resumes: bool = False
 ) -> PassWatch | None:
-    """The watch that `fit` was asked for, of sets whose rows and labels have been checked."""
-    sets = [_checked(estimator, pair, labels, constant) for pair in _pairs(eval_set)]
+    """The watch that a fit was asked for, of sets whose rows and labels have been checked.
+
+    Results of the fit before are forgotten, unless it is the one that goes on.
+    """
+    sets = [_checked(estimator, pair, labels) for pair in _pairs(eval_set)]
     asked = [callbacks] if callable(callbacks) else list(callbacks or ())
     for callback in asked:
         if not callable(callback):
@@ -81,6 +85,9 @@ def watch_of(
                 f"callbacks holds {callback!r}, expected functions of one argument, the record of "
                 "a pass."
             )
+    before = estimator.__dict__.pop("_evals_result", {})
+    if sets or (before and resumes):
+        estimator._evals_result = copy.deepcopy(before) if resumes else {}
     return PassWatch(sets, asked) if sets or asked else None
 
 
@@ -96,9 +103,9 @@ def _pairs(eval_set: Any) -> list[Any]:
     return pairs
 
 
-def _checked(estimator: Any, pair: Any, labels: Array, constant: float) -> EvalSet:
+def _checked(estimator: Any, pair: Any, labels: Array) -> EvalSet:
     X, y = pair
-    _, y = read_matrix_and_labels(estimator, X, y, False, constant)
+    _, y = read_matrix_and_labels(estimator, X, y, False, 0.0)
     known, codes = codes_of(y, labels)
     if known.size > labels.size:
         raise ValueError(f"eval_set holds labels that y does not: {known[labels.size :].tolist()}.")

@@ -43,7 +43,7 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
-from polyplane.estimator.pass_watch import PassWatch
+from polyplane.estimator.pass_watch import PassWatch, watch_of
 from polyplane.estimator.progress import Report, progress, without_errors
 from polyplane.estimator.resuming import (
     check_can_resume,
@@ -211,16 +211,14 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         which has the labels in it; then y is left out.
         """
         if isinstance(X, RowStream):
-            check_alone(
-                self, y=y, sample_weight=sample_weight, eval_set=eval_set, callbacks=callbacks
-            )
-            return fit_stream(self, X)
+            check_alone(self, y=y, sample_weight=sample_weight)
+            return fit_stream(self, X, eval_set=eval_set, callbacks=callbacks)
         goes_on = self.warm_start and hasattr(self, "_training")
         with self._recovering(goes_on):
             check_parameters(self)
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
             self._check_whole(data, labels)
-            watch = self._watch(eval_set, callbacks, labels, 0.0)
+            watch = watch_of(self, eval_set, callbacks, labels)
             self._meet(data, labels, goes_on)
             forget_stream(self)
             self.n_iter_, self._training.course = 0, None
@@ -242,10 +240,8 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         The model becomes what it would have been without the interruption, to the bit.
         """
         if isinstance(X, RowStream):
-            check_alone(
-                self, y=y, sample_weight=sample_weight, eval_set=eval_set, callbacks=callbacks
-            )
-            return fit_stream(self, X, resumes=True)
+            check_alone(self, y=y, sample_weight=sample_weight)
+            return fit_stream(self, X, resumes=True, eval_set=eval_set, callbacks=callbacks)
         with self._recovering(True):
             check_is_fitted(self)
             check_parameters(self)
@@ -253,7 +249,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
             check_can_resume(self, course is not None)
             data, labels = self._read_training(X, y, None, sample_weight, True)
             check_same_rows(self, seen_rows(data.labels), course.rows_seen)  # type: ignore[union-attr]
-            watch = self._watch(eval_set, callbacks, labels, 0.0, resumes=True)
+            watch = watch_of(self, eval_set, callbacks, labels, resumes=True)
             self._training = self._training.copied()
             self._train(self._training, data, watch)
         return self

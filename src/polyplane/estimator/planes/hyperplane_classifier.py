@@ -36,7 +36,7 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
-from polyplane.estimator.pass_watch import PassWatch
+from polyplane.estimator.pass_watch import PassWatch, watch_of
 from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
 from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.prediction import PlanePrediction
@@ -242,12 +242,9 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         alone. X may be a `polyplane.stream`, which has the labels in it; then y is left out.
         """
         if isinstance(X, RowStream):
-            check_alone(
-                self, y=y, sample_weight=sample_weight, eval_set=eval_set, callbacks=callbacks,
-                X_val=X_val, y_val=y_val,
-            )  # fmt: skip
+            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
             forget_rows(self)
-            return fit_stream(self, X)
+            return fit_stream(self, X, eval_set=eval_set, callbacks=callbacks)
         with all_or_nothing(self):
             check_parameters(self)
             goes_on = self.warm_start and hasattr(self, "_training")
@@ -255,7 +252,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             data = self._weighed(data)
             self._check_classes(labels)
             validation = self._read_validation(X_val, y_val, labels)
-            watch = self._watch(eval_set, callbacks, labels, float(self.fit_intercept))
+            watch = watch_of(self, eval_set, callbacks, labels)
             _check_one_way(X_val, eval_set)
             seed = self._draw_seed()
             self._found = self._better_settings(data, labels, seed)
@@ -287,11 +284,8 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         The model becomes what it would have been without the interruption, to the bit.
         """
         if isinstance(X, RowStream):
-            check_alone(
-                self, y=y, sample_weight=sample_weight, eval_set=eval_set, callbacks=callbacks,
-                X_val=X_val, y_val=y_val,
-            )  # fmt: skip
-            return fit_stream(self, X, resumes=True)
+            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
+            return fit_stream(self, X, resumes=True, eval_set=eval_set, callbacks=callbacks)
         with all_or_nothing(self):
             check_is_fitted(self)
             check_parameters(self)
@@ -300,7 +294,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             data = self._weighed(data)
             check_same_rows(self, seen_rows(data.labels), self._training.rows_seen)
             validation = self._read_validation(X_val, y_val, labels)
-            watch = self._watch(eval_set, callbacks, labels, self._training.constant, resumes=True)
+            watch = watch_of(self, eval_set, callbacks, labels, resumes=True)
             _check_one_way(X_val, eval_set)
             seen = self._training_view(self._training, data)
             split_seed = self._training.split_seed
