@@ -14,6 +14,7 @@ import polyplane as pp
 from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.estimator.online_classifier import record_of
 
+pytestmark = pytest.mark.loops
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 5, (60, 6)).astype(np.float32)
 Y = (X[:, 0] * X[:, 1] + X[:, 2]).astype(int) % 3
@@ -285,6 +286,13 @@ def test_columns_of_names_are_named():
     assert list(model.explain(frame).names) == [*"abcdef"]
     assert model.feature_importances_.shape == (6,)
     assert pp.AMMClassifier(random_state=0).fit(X, Y).explain(X).names is None
+
+
+@pytest.mark.parametrize("made", [list, sp.coo_matrix, sp.csr_array, np.asfortranarray])
+def test_rows_of_any_kind_are_kept(made):
+    model = pp.PegasosClassifier(random_state=0).fit(made(X), TWO)
+    expected = pp.PegasosClassifier(random_state=0).fit(X, TWO).feature_importances_
+    np.testing.assert_allclose(model.feature_importances_, expected, rtol=1e-5)
 
 
 def test_without_rows_of_a_fit_there_are_none(tmp_path):

@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
 __all__ = ["forget_rows", "keep_some_rows", "rows_kept_of"]
@@ -18,9 +19,10 @@ _KEPT: Any = weakref.WeakKeyDictionary()
 
 def keep_some_rows(estimator: Any, X: Any) -> None:
     """Copy some rows of X, evenly spaced."""
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    n_kept = min(n_rows, MOST_KEPT)
-    _KEPT[estimator] = _safe_indexing(X, np.arange(n_kept) * n_rows // n_kept)
+    is_sparse: bool = sp.issparse(X)
+    rows = sp.csr_matrix(X) if is_sparse else X if hasattr(X, "shape") else np.asarray(X)
+    n_kept = min(rows.shape[0], MOST_KEPT)
+    _KEPT[estimator] = _safe_indexing(rows, np.arange(n_kept) * rows.shape[0] // n_kept)
 
 
 def forget_rows(estimator: Any) -> None:
