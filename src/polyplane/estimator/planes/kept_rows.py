@@ -19,10 +19,14 @@ _KEPT: Any = weakref.WeakKeyDictionary()
 
 def keep_some_rows(estimator: Any, X: Any) -> None:
     """Copy some rows of X, evenly spaced."""
-    is_sparse: bool = sp.issparse(X)
-    rows = sp.csr_matrix(X) if is_sparse else X if hasattr(X, "shape") else np.asarray(X)
+    has_no_rows = getattr(X, "format", "csr") != "csr"  # of sparse matrices
+    rows = sp.csr_matrix(X) if has_no_rows else X if hasattr(X, "shape") else np.asarray(X)
     n_kept = min(rows.shape[0], MOST_KEPT)
-    _KEPT[estimator] = _safe_indexing(rows, np.arange(n_kept) * rows.shape[0] // n_kept)
+    try:
+        kept = _safe_indexing(rows, np.arange(n_kept) * rows.shape[0] // n_kept)
+    except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError):
+        kept = None  # no fit fails because rows of its kind cannot be picked
+    _KEPT[estimator] = kept
 
 
 def forget_rows(estimator: Any) -> None:
