@@ -5,6 +5,7 @@ as the precision of a class that was never predicted, is NaN and takes no part i
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -337,6 +338,7 @@ class Evaluation:
         self.probabilities = Probabilities() if has_probabilities else None
         self.ranks = Ranks(1 if classes.size == 2 else classes.size)
         self.n_scored = 0
+        self._found: tuple[int, list[tuple[float, float]]] | None = None
 
     @property
     def positive(self) -> Any:
@@ -369,17 +371,25 @@ class Evaluation:
         assert self.threshold is not None
         return labels_at(probabilities, self.classes, self._positive, self.threshold)
 
-    def ranking_of(self, code: int) -> Ranking:
-        """Rows by their score for the class at this place."""
-        if self._positive is None:
-            return self.ranks.of_column(code)
-        ranking = self.ranks.of_column(0)
-        return ranking if code == self._positive else ranking.reversed
-
     def over_classes(self) -> list[tuple[float, float]]:
-        """Area under the ROC curve and average precision of each class against the rest."""
-        rankings = map(self.ranking_of, range(self.classes.size))
-        return [(ranking.area, ranking.average_precision) for ranking in rankings]
+        """Area under the ROC curve and average precision of each class against the rest.
+
+        They are asked for again and again, and sorting takes a while: of the same rows they are
+        found once.
+        """
+        if self._found is None or self._found[0] != self.n_scored:
+            found = [(ranking.area, ranking.average_precision) for ranking in self._rankings()]
+            self._found = self.n_scored, found
+        return self._found[1]
+
+    def _rankings(self) -> Iterator[Ranking]:
+        """Rows by their score for each class."""
+        if self._positive is None:
+            yield from map(self.ranks.of_column, range(self.classes.size))
+            return
+        ranking = self.ranks.of_column(0)
+        for code in range(2):
+            yield ranking if code == self._positive else ranking.reversed
 
     @property
     def area(self) -> float:
