@@ -14,14 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.explaining import (
-    Explained,
-    Sides,
+from polyplane.engine.planes.contributions import (
     ToColumns,
     ToEntries,
     ToOwners,
     ToPairs,
     Typical,
+)
+from polyplane.engine.planes.explaining import (
+    Explained,
+    Sides,
     explain_best,
     explain_soft,
     mean_of_columns,
