@@ -1,6 +1,7 @@
 """Contributions of columns add up to the lead, and are what the planes give."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.inspection import permutation_importance
 import polyplane as pp
 from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.estimator.online_classifier import record_of
+from polyplane.model.explanation import NOTHING_TYPICAL, Explainer
 
 pytestmark = pytest.mark.loops
 GENERATOR = np.random.default_rng(0)
@@ -201,6 +203,25 @@ def test_a_reference_moves_contributions_to_the_base(fitted):
     for name in ("winner", "runner_up", "planes"):
         assert np.array_equal(getattr(plain, name), getattr(moved, name))
     assert not sp.issparse(fitted.explain(sp.csr_matrix(X), reference=X).contributions)
+
+
+def test_columns_that_are_one_to_users_are_added_up(fitted):
+    """As those are that a column of a table becomes."""
+    shown_as = np.array([0, 0, 1, 2, 2, 2], np.int32)
+    record, features = record_of(fitted), fitted._features(fitted._training)
+    explainer = Explainer(record, features, 6, fitted.classes_, None, shown_as=shown_as)
+    rows = fitted._read(X)[0]
+    for made in (explainer, explainer.with_reference(rows)):
+        found = made.explain(rows, 1)
+        apart = replace(made, shown_as=None, typical=NOTHING_TYPICAL)
+        if made is not explainer:
+            apart = apart.with_reference(rows)
+        expected = np.zeros((len(X), 3))
+        np.add.at(expected.T, shown_as, apart.explain(rows, 1).contributions.T)
+        np.testing.assert_allclose(found.contributions, expected, atol=near(fitted))
+    if features.columns is None and not getattr(fitted, "n_hash", None):
+        with pytest.raises(ValueError, match=r"Planes have \d+ features, but 5 columns make"):
+            replace(explainer, n_columns=5, shown_as=None).explain(rows, 1)
 
 
 def test_of_a_linear_machine_contributions_are_weights_times_distances():

@@ -73,15 +73,16 @@ class Explainer:
 
     record: PlaneRecord
     features: Features
-    n_columns: int
+    n_columns: int  # of the rows that features are made of
     labels: Array  # of classes, sorted
     names: Sequence[str] | None
     typical: Typical = NOTHING_TYPICAL
+    shown_as: Array | None = None  # [column] int32: the one it is shown as, where some are one
 
     def with_reference(self, rows: Any) -> "Explainer":
         """Contributions are then what differs from the mean over these rows."""
         record, rows = self._told_apart(rows)
-        of_columns = np.zeros((record.sums.shape[1], self.n_columns))
+        of_columns = np.zeros((record.sums.shape[1], self._n_shown))
         order = in_place(count_rows(rows))
         mean_of_columns(rows, order, record.sums, *self._owners(), of_columns)
         typical = Typical(of_columns.astype(np.float32), of_columns.sum(axis=1))
@@ -101,7 +102,7 @@ class Explainer:
             contributions = self._as_entries(rows, values)
             _fill(record, rows, order, ToEntries(values), found, n_jobs)
         else:
-            contributions = np.zeros((order.size, self.n_columns), np.float32)
+            contributions = np.zeros((order.size, self._n_shown), np.float32)
             _fill(record, rows, order, self._target(contributions), found, n_jobs)
         return Explanation(
             contributions,
@@ -125,7 +126,8 @@ class Explainer:
 
     def _keeps_zeros(self, rows: Any) -> bool:
         """Whether contributions are at the entries of sparse rows, and nowhere else."""
-        return isinstance(rows, CsrRows) and self.typical is NOTHING_TYPICAL
+        is_plain = self.typical is NOTHING_TYPICAL and self.shown_as is None
+        return is_plain and isinstance(rows, CsrRows)
 
     def _as_entries(self, rows: Any, values: Array) -> Any:
         """Contributions, which are yet to come, where rows have entries."""
@@ -140,23 +142,38 @@ class Explainer:
         columns = self.features.columns
         if self.features.products is not None:
             return ToPairs(values, self.typical, *self._owners())
-        if columns is None or (columns.table is None and columns.used is None):
+        is_own = columns is None or (columns.table is None and columns.used is None)
+        if is_own and self.shown_as is None:
             return ToColumns(values, self.typical)
-        return ToOwners(values, self.typical, columns.columns_of_features())
+        return ToOwners(values, self.typical, self._owners()[0])
+
+    @property
+    def _n_shown(self) -> int:
+        return self.n_columns if self.shown_as is None else int(self.shown_as.max()) + 1
 
     def _owners(self) -> tuple[Array, Array]:
         """The two columns of each feature, which are the same unless it is a product."""
-        if self.features.products is not None:
-            return _columns_of_products(self.n_columns)
         columns = self.features.columns
-        every = np.arange(self.n_columns, dtype=np.int32)
-        owners = every if columns is None else columns.columns_of_features()
-        return owners, owners
+        if self.features.products is not None:
+            first, second = _columns_of_products(self.n_columns)
+        elif columns is not None:
+            first = second = columns.columns_of_features()
+        else:
+            first = second = np.arange(self.n_columns, dtype=np.int32)
+        if self.shown_as is None:
+            return first, second
+        return self.shown_as[first], self.shown_as[second]
 
     def _told_apart(self, rows: Any) -> tuple[PlaneRecord, Any]:
         """The planes and the rows; hashed products are told apart again."""
         record = self.record
         if not isinstance(rows, HashedRows):
+            n_features = self._owners()[0].size
+            if len(record.sums) != n_features + 1:  # loops would write beyond the columns
+                raise ValueError(
+                    f"Planes have {len(record.sums) - 1} features, but {self.n_columns} columns "
+                    f"make {n_features}."
+                )
             return record, rows
         n_features = n_mapped(self.n_columns)
         if n_features * record.sums.shape[1] > MOST_UNHASHED:

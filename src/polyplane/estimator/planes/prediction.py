@@ -32,7 +32,6 @@ class PlanePrediction:
     _training: PlaneTraining
     combine: str
     n_jobs: Any
-    n_features_in_: int
 
     # ---- what a machine adds -------------------------------------------------------------
 
@@ -136,7 +135,7 @@ class PlanePrediction:
         explainer = Explainer(
             self._record(),
             self._features(self._training),
-            self.n_features_in_,
+            self._training.n_columns,
             self._training.classes,
             vars(self).get("feature_names_in_"),
         )
