@@ -132,12 +132,15 @@ class PlanePrediction:
         With `reference`, rows such as those of the training, contributions are what differs from
         the mean over these; without, from columns that are 0.
         """
+        n_columns, names = self._training.n_columns, vars(self).get("feature_names_in_")
+        if names is not None and len(names) != n_columns:
+            names = None  # they are those of a table, of which columns became several
         explainer = Explainer(
             self._record(),
             self._features(self._training),
-            self._training.n_columns,
+            n_columns,
             self._training.classes,
-            vars(self).get("feature_names_in_"),
+            names,
         )
         if reference is not None:
             explainer = explainer.with_reference(self._read(reference)[0])
