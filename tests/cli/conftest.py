@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
-from polyplane import AMMClassifier, HullerClassifier, stream
+from polyplane import AMMClassifier, HullerClassifier, PolyplaneClassifier, stream
 from polyplane.cli.main import main
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
@@ -66,3 +66,28 @@ def files(rows, tmp_path_factory):
     kernel = HullerClassifier(random_state=0, max_iter=1).fit(X[:40], y[:40])
     write_model(SavedModel(kernel), folder / "kernel.model")
     return folder
+
+
+@pytest.fixture(scope="session")
+def probable(rows, tmp_path_factory):
+    """A folder with models of three and of two classes that have probabilities, and one without."""
+    X, y = rows
+    folder = tmp_path_factory.mktemp("probable")
+    settings = {"search": False, "max_iter": 3, "random_state": 0}
+    words = np.where(y == 0, "yes", "no")
+    made = {
+        "three": PolyplaneClassifier(**settings).fit(sp.csr_matrix(X), y),
+        "two": PolyplaneClassifier(**settings).fit(sp.csr_matrix(X), words),
+        "hinge": AMMClassifier(random_state=0, max_iter=3).fit(sp.csr_matrix(X), words),
+    }
+    for name, model in made.items():
+        write_model(SavedModel(model), folder / f"{name}.model")
+    lines = [
+        f"{word} {line.partition(' ')[2]}" for word, line in zip(words, _lines(X), strict=True)
+    ]
+    (folder / "words.libsvm").write_text("\n".join(lines))
+    return folder
+
+
+def _lines(X):
+    return [" ".join(["0", *(f"{k + 1}:{v:g}" for k, v in enumerate(row) if v)]) for row in X]

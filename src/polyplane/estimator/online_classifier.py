@@ -6,11 +6,13 @@ set, asked and checked is the same and is here. A family (`planes/hyperplane_cla
 rows; a machine adds its loop.
 """
 
+import copy
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.parameters import (
@@ -23,6 +25,7 @@ from polyplane.estimator.parameters import (
     parameter,
     with_parameters,
 )
+from polyplane.estimator.pass_watch import hinge_loss
 from polyplane.estimator.thread_safety import reads
 from polyplane.model.input_rows import check_scores
 
@@ -49,6 +52,7 @@ class Fitted:
     classes_: Array
     n_features_in_: int
     n_iter_: int
+    _evals_result: dict[str, dict[str, list[float]]]
 
 
 @with_parameters
@@ -117,6 +121,12 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         winners: Array = self._class_scores(X).argmax(axis=1)
         return winners
 
+    def _loss_and_error(self, X: Any, codes: Array) -> tuple[float, float]:
+        """Mean loss and share of wrong rows, of rows whose labels have these codes."""
+        places = self._training.ranks[codes]
+        scores = self._class_scores(X)
+        return hinge_loss(scores, places), float(np.mean(scores.argmax(axis=1) != places))
+
     # ---- what users ask ------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -139,6 +149,16 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         scores = self._class_scores(X)
         check_scores(type(self).__name__, scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, list[float]]]:
+        """Losses and errors after each pass of the latest fit, on each set of its `eval_set`.
+
+        The sets are called valid_0, valid_1, ...; the loss is 'log_loss' of machines that have
+        probabilities and else 'hinge', and 'error' is the share of wrong rows.
+        """
+        check_is_fitted(self)
+        return copy.deepcopy(vars(self).get("_evals_result", {}))
 
     # ---- what families share -------------------------------------------------------------
 

@@ -8,7 +8,7 @@ Columns and classes are met as they come: a class that is not announced starts w
 import contextlib
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
@@ -16,7 +16,9 @@ from sklearn.utils import check_random_state
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.estimator.files.finished_training import check_can_learn_on
+from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.parameters import check_parameters
+from polyplane.estimator.pass_watch import PassWatch, watch_of
 from polyplane.estimator.progress import StreamReport, stream_progress
 from polyplane.estimator.resuming import check_can_resume, interrupts_wait
 from polyplane.estimator.tables import width_of
@@ -62,21 +64,36 @@ def fit_stream(
     classes: Any = None,
     report: StreamReport | None = None,
     resumes: bool = False,
+    eval_set: Any = None,
+    callbacks: Any = None,
 ) -> Estimator:
     """Train on the rows of a stream; return the estimator.
 
     It starts anew unless it has `warm_start`, or `resumes` where it was interrupted. `classes`
-    announces labels, `report` is called after each chunk. An error leaves the estimator as it was.
+    announces labels, `report` is called after each chunk, `eval_set` and `callbacks` are those of
+    `fit`, which are looked at after each pass. An error leaves the estimator as it was.
     Ctrl-C is raised once the chunk at work has been learned, and leaves a model that can be used,
     trained further and resumed; a second Ctrl-C is raised at once.
     """
     with writing(estimator):
-        _fit_stream(estimator, stream, classes, report, resumes)
+        _fit_stream(estimator, stream, classes, report, resumes, _Asked(eval_set, callbacks))
     return estimator
 
 
+class _Asked(NamedTuple):
+    """What a fit is to be looked at with."""
+
+    eval_set: Any
+    callbacks: Any
+
+
 def _fit_stream(
-    model: Any, stream: RowStream, classes: Any, report: StreamReport | None, resumes: bool
+    model: Any,
+    stream: RowStream,
+    classes: Any,
+    report: StreamReport | None,
+    resumes: bool,
+    asked: _Asked,
 ) -> None:
     check_parameters(model)
     _check_streamable(model, stream)
@@ -86,6 +103,8 @@ def _fit_stream(
     with _started_anew(model, resumes):
         course = model._stream_course = _course_of(model)
         title = type(model).__name__
+        watch: PassWatch | None = None
+        is_first = True  # pass of this call
         with stream_progress(title, _count_passes(model), bool(model.verbose)) as show:
             while course.n_passes < _count_passes(model):
                 for chunk in _rest_of_pass(model, stream):
@@ -99,8 +118,15 @@ def _fit_stream(
                     if report is not None:
                         report(course.n_passes, course.n_rows)
                 _check_classes(model)
-                course.n_passes, course.n_chunks = course.n_passes + 1, 0
-                model.n_iter_ = course.n_passes
+                if is_first:  # only now labels and columns are known
+                    watch = watch_of(model, *asked, training_of(model).labels, resumes)
+                    is_first = False
+                with interrupts_wait():
+                    course.n_passes, course.n_chunks = course.n_passes + 1, 0
+                    model.n_iter_ = course.n_passes
+                    record = None if watch is None else watch.look(model)
+                if watch is not None and record is not None and watch.is_ended_by(record):
+                    break
         if hasattr(model, "finish") and getattr(model, "finishes", True):
             model.finish()
         forget_stream(model)

@@ -264,6 +264,15 @@ class FoldedMap:
         """Planes by feature, as they are for all columns."""
         return _spread_planes(sums, self.used, self.n_columns)
 
+    def columns_of_features(self) -> Array:
+        """The column of X to which each feature belongs."""
+        if self.used is not None:
+            return self.used
+        columns = np.arange(self.n_columns, dtype=np.int32)
+        if self.table is None:
+            return columns
+        return np.concatenate([columns, np.repeat(columns, self.table.n_hats)])
+
     def for_prediction(self, rows: Any) -> Rows:
         """Rows as planes see them; their constant must be 1, intercept or not."""
         rows = rows if self.used is None else compact_rows(rows, self.used)

@@ -130,15 +130,15 @@ class PlaneRecord:
     # ---- the loops, on rows that belong to one thread ------------------------------------
 
     def _fill_plane_scores(self, rows: Rows, order: Array, out: Array) -> None:
-        plane_scores(rows, order, self._scorer(), out)
+        plane_scores(rows, order, self.scorer(), out)
 
     def _fill_best_planes(self, rows: Rows, order: Array, out: Array) -> None:
-        best_planes(rows, order, self._scorer(), out)
+        best_planes(rows, order, self.scorer(), out)
 
     def _fill_class_scores(self, rows: Rows, order: Array, out: Array) -> None:
         """Some rows at a time: group scores of all rows at once could be large."""
         fill = soft_group_scores if self.is_soft else group_scores
-        scorer, n_groups = self._scorer(), self.decomposition.n_groups()
+        scorer, n_groups = self.scorer(), self.decomposition.n_groups()
         shape = self.n_estimators, n_groups, self.n_units
         n_at_once = max(1, NUMBERS_AT_ONCE // math.prod(shape))
         of_groups = np.empty((min(n_at_once, order.size), math.prod(shape)), np.float32)
@@ -159,7 +159,7 @@ class PlaneRecord:
 
     def _fill_classes(self, rows: Rows, order: Array, out: Array) -> None:
         if self.is_one_model and self.is_soft:
-            soft_winners(rows, order, self._scorer(), out)
+            soft_winners(rows, order, self.scorer(), out)
             return
         scores = np.empty((order.size, self.decomposition.n_classes), np.float32)
         self._fill_class_scores(rows, order, scores)
@@ -179,7 +179,8 @@ class PlaneRecord:
             best = scores.argmax(axis=1) if self.n_planes else NO_PLANE
             out[part] = np.where(takes_part.any(axis=1), best, NO_PLANE)
 
-    def _scorer(self) -> Scorer:
+    def scorer(self) -> Scorer:
+        """The planes for the loops, with scratch of its own."""
         room = self.sums.shape[1]
 
         def padded(array: Array, fill: float) -> Array:

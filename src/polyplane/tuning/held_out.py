@@ -10,7 +10,7 @@ from sklearn import preprocessing
 
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.planes.hyperplane_classifier import stratified
-from polyplane.report.metrics import standard_error
+from polyplane.report.metrics import Evaluation, standard_error
 
 __all__ = ["Split", "Trial", "folds_of", "new_scaler", "share_of", "size_of", "tried"]
 
@@ -25,6 +25,7 @@ class Trial:
     is_wrong: Array = field(default_factory=lambda: np.empty(0, np.bool_))
     sizes: list[int] = field(default_factory=list)  # planes or support vectors
     seconds: list[float] = field(default_factory=list)
+    evaluation: Evaluation | None = None  # of all held-out rows together, where it is wanted
 
     @property
     def error(self) -> float:
@@ -85,10 +86,18 @@ def new_scaler(kind: str, is_sparse: bool) -> Any:
 
 
 def tried(
-    made: Callable[[], Any], X: Any, y: Array, splits: Sequence[Split], scale: str = "none"
+    made: Callable[[], Any],
+    X: Any,
+    y: Array,
+    splits: Sequence[Split],
+    scale: str = "none",
+    evaluation: Evaluation | None = None,
 ) -> Iterator[Trial]:
-    """The trial of a machine after each split; scaling is learned from its training rows."""
-    trial = Trial()
+    """The trial of a machine after each split; scaling is learned from its training rows.
+
+    An evaluation, of all labels of y, takes longer than errors.
+    """
+    trial = Trial(evaluation=evaluation)
     for training, held_out in splits:
         machine, scaler = made(), new_scaler(scale, is_sparse=not isinstance(X, np.ndarray))
         rows = _scaled(scaler and scaler.fit(X[training]), X[training])
@@ -97,9 +106,27 @@ def tried(
         trial.seconds.append(time.perf_counter() - start)
         rows = _scaled(scaler, X[held_out])
         trial.rows = np.append(trial.rows, held_out)
-        trial.is_wrong = np.append(trial.is_wrong, machine.predict(rows) != y[held_out])
+        predicted = machine.predict(rows)
+        trial.is_wrong = np.append(trial.is_wrong, predicted != y[held_out])
+        if evaluation is not None:
+            values = _values(machine, rows, evaluation.classes)
+            evaluation.add(y[held_out], predicted, values)
         trial.sizes.append(size_of(machine))
         yield trial
+
+
+def _values(machine: Any, rows: Any, classes: Array) -> Array:
+    """Probabilities or scores of all classes: of those that it has not met, the least."""
+    has_probabilities = hasattr(machine, "predict_proba")
+    found: Array = (
+        machine.predict_proba(rows) if has_probabilities else (machine.decision_function(rows))
+    )
+    if machine.classes_.size == classes.size:
+        return found
+    known = np.stack([-found, found], axis=1) if found.ndim == 1 else found
+    values = np.full((len(known), classes.size), 0.0 if has_probabilities else -np.inf)
+    values[:, np.searchsorted(classes, machine.classes_)] = known
+    return values
 
 
 def _scaled(scaler: Any, rows: Any) -> Any:

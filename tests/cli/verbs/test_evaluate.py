@@ -2,9 +2,17 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    confusion_matrix,
+    f1_score,
+    log_loss,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
-from polyplane.cli.failures import BAD_INPUT
+from polyplane.cli.failures import BAD_CALL, BAD_INPUT
 from polyplane.estimator.files.saving import load
 from tests.cli.documented import check
 
@@ -76,3 +84,81 @@ def test_labels_that_the_model_has_never_met_are_remarked_upon(call, files, tmp_
     assert (
         "class of the model" not in call("evaluate", files / "named.model", files / "rows.csv").err
     )
+
+
+def test_probabilities_of_several_classes_are_judged_as_by_scikit_learn(
+    call, files, probable, rows
+):
+    X, y = rows
+    done = call("evaluate", probable / "three.model", files / "rows.libsvm", "--json")
+    found = check("evaluate", done.out)
+    probabilities = load(probable / "three.model").predict_proba(X)
+    assert found["log_loss"] == pytest.approx(log_loss(y, probabilities))
+    assert found["brier"] == pytest.approx(brier_score_loss(y, probabilities))
+    assert found["auc"] == pytest.approx(roc_auc_score(y, probabilities, multi_class="ovr"))
+    assert found["average_precision"] == pytest.approx(average_precision_score(y, probabilities))
+    areas = [roc_auc_score(y == k, probabilities[:, k]) for k in range(3)]
+    assert [one["auc"] for one in found["per_class"]] == pytest.approx(areas)
+    assert sum(one["rows"] for one in found["calibration"]) == y.size == found["scored_rows"]
+    assert (found["positive"], found["threshold"], found["ranks_are_exact"]) == (None, None, True)
+
+
+@pytest.mark.parametrize("positive", ["yes", "no"])
+def test_two_classes_at_a_threshold(positive, call, probable, rows):
+    X, y = rows
+    is_positive = (y == 0) == (positive == "yes")
+    done = call("evaluate", probable / "two.model", probable / "words.libsvm", "--text-labels",
+                "--threshold", 0.3, "--positive", positive, "--json")  # fmt: skip
+    found = check("evaluate", done.out)
+    chances = load(probable / "two.model").predict_proba(X)[:, int(positive == "yes")]
+    assert found["positive"] == positive
+    assert found["auc"] == pytest.approx(roc_auc_score(is_positive, chances))
+    assert found["average_precision"] == pytest.approx(
+        average_precision_score(is_positive, chances)
+    )
+    assert found["brier"] == pytest.approx(brier_score_loss(is_positive, chances))
+    is_told = chances >= 0.3
+    assert found["threshold_error"] == pytest.approx(np.mean(is_told != is_positive))
+    counts = confusion_matrix(is_positive, is_told)
+    if positive == "no":
+        counts = counts[::-1, ::-1]
+    assert found["threshold_confusion"] == counts.tolist()
+
+
+def test_scores_without_probabilities_are_only_ranked(call, probable, rows):
+    X, y = rows
+    words = "evaluate", probable / "hinge.model", probable / "words.libsvm", "--text-labels"
+    found = check("evaluate", call(*words, "--json").out)
+    scores = load(probable / "hinge.model").decision_function(X)
+    assert found["auc"] == pytest.approx(roc_auc_score(y == 0, scores))
+    assert found["average_precision"] == pytest.approx(average_precision_score(y == 0, scores))
+    assert (found["log_loss"], found["brier"], found["calibration"]) == (None, None, [])
+    shown = call(*words).out
+    assert "AUC" in shown
+    for word in ("log-loss", "Brier", "Calibration", "nan"):
+        assert word not in shown
+    refused = call(*words, "--threshold", 0.5)
+    assert refused.code == BAD_CALL
+    assert "has no probabilities" in refused.err
+
+
+def test_kernel_machines_predict_as_they_score(call, files, rows):
+    X, y = rows
+    found = check(
+        "evaluate", call("evaluate", files / "kernel.model", files / "rows.libsvm", "--json").out
+    )
+    model = load(files / "kernel.model")
+    assert found["confusion"] == confusion_matrix(y, model.predict(X)).tolist()
+    scores = model.decision_function(X)
+    areas = [roc_auc_score(y == k, scores[:, k]) for k in range(3)]
+    assert [one["auc"] for one in found["per_class"]] == pytest.approx(areas)
+
+
+def test_probabilities_are_shown_in_tables(call, probable):
+    done = call("evaluate", probable / "two.model", probable / "words.libsvm", "--text-labels",
+                "--threshold", 0.3)  # fmt: skip
+    assert done.code == 0, done.err
+    for words in ("log-loss", "Brier score", "AUC", "(ranks: of yes)",
+                  "yes from probability 0.3 on: 120 rows", "Calibration of the probability of yes",
+                  "0.5 to 0.6"):  # fmt: skip
+        assert words in done.out

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler
 
-from polyplane import AMMClassifier, PolyplaneClassifier
+from polyplane import AMMClassifier, PolyplaneClassifier, read
 from polyplane.cli.failures import BAD_CALL, BAD_INPUT
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
@@ -67,7 +67,7 @@ def test_json_is_an_object_a_line(call, files, rows):
     )
     found = [json.loads(line) for line in done.out.splitlines()]
     keys, _ = keys_of("predict")
-    assert all(set(one) == keys for one in found)
+    assert all(set(one) == keys - {"probabilities"} for one in found)
     assert [one["label"] for one in found] == expected(files, "named.model", rows[0])
     assert set(found[0]["scores"]) == {"red", "green", "blue"}
     plain = call("predict", files / "named.model", files / "rows.csv", "--json")
@@ -126,6 +126,58 @@ def test_rows_are_scaled_as_in_training(call, files, rows, tmp_path):
     lines = list(csv.reader(io.StringIO(done.out)))[1:]
     assert [int(line[0]) for line in lines] == model.predict(scaler.transform(X)).tolist()
     assert [int(line[1]) for line in lines] == model.assign(scaler.transform(X)).tolist()
+
+
+def test_probabilities_are_columns_of_their_own(call, probable, files):
+    model, X = load(probable / "three.model"), probable_rows(files)
+    done = call("predict", probable / "three.model", files / "rows.libsvm", "--proba", "--scores")
+    header, *lines = csv.reader(io.StringIO(done.out))
+    assert header == ["label", *(f"score_{k}" for k in range(3)),
+                      *(f"probability_{k}" for k in range(3))]  # fmt: skip
+    assert [int(line[0]) for line in lines] == model.predict(X).tolist()
+    found = np.array([line[4:] for line in lines], float)
+    assert np.allclose(found, model.predict_proba(X), rtol=1e-6)
+    done = call("predict", probable / "three.model", files / "rows.libsvm", "--proba", "--json")
+    objects = [json.loads(line) for line in done.out.splitlines()]
+    assert all(set(one) == {"label", "probabilities"} for one in objects)
+    found = np.array([[one["probabilities"][k] for k in "012"] for one in objects])
+    assert np.allclose(found, model.predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.1, 0.9, 1.0])
+def test_a_threshold_says_when_a_class_is_positive(threshold, call, probable, files):
+    model, X = load(probable / "two.model"), probable_rows(files)
+    words = "predict", probable / "two.model", files / "rows.libsvm", "--threshold", threshold
+    done = call(*words)
+    is_positive = model.predict_proba(X)[:, 1] >= threshold
+    assert done.out.splitlines() == np.where(is_positive, "yes", "no").tolist()
+    assert f"The positive class is yes, said from probability {threshold:g} on." in done.err
+    done = call(*words, "--positive", "no")
+    is_positive = model.predict_proba(X)[:, 0] >= threshold
+    assert done.out.splitlines() == np.where(is_positive, "no", "yes").tolist()
+    assert "The positive class is no" in done.err
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "message"),
+    [
+        ("three.model", ["--threshold", 0.5], "--threshold is about two classes, and there are 3"),
+        ("two.model", ["--threshold", 1.5], "--threshold is 1.5, expected a probability"),
+        ("two.model", ["--threshold", "nan"], "expected a probability from 0 to 1"),
+        ("two.model", ["--threshold", 0.5, "--positive", "maybe"], "expected one of no, yes"),
+        ("two.model", ["--positive", "no"], "give both, or neither"),
+        ("hinge.model", ["--threshold", 0.5], "AMMClassifier, which has no probabilities"),
+        ("hinge.model", ["--proba"], "AMMClassifier, which has no probabilities"),
+    ],
+)
+def test_probabilities_that_are_not_there_are_refused(model, words, message, call, probable, files):
+    done = call("predict", probable / model, files / "rows.libsvm", *words)
+    assert done.code == BAD_CALL
+    assert message in done.err
+
+
+def probable_rows(files):
+    return read(files / "rows.libsvm")[0]
 
 
 def test_what_cannot_be_said_is_refused(call, files, tmp_path):

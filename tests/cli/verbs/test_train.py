@@ -67,6 +67,26 @@ def test_a_model_is_trained_tested_and_written(files, tmp_path, capsys):
     np.testing.assert_array_equal(pp.load(path).decision_function(X), model.decision_function(X))
 
 
+def test_a_test_says_what_evaluate_says(files, tmp_path, capsys):
+    path = tmp_path / "model"
+    (tmp_path / "half.csv").write_text((files / "table.csv").read_text()[:2000].rpartition("\n")[0])
+    chosen = ["--threshold", 0.3, "--positive", "no"]
+    found = json_of(
+        capsys, "train", files / "table.csv", "--test", tmp_path / "half.csv", "-m", path,
+        "--no-search", "--epochs", 2, *chosen,
+    )  # fmt: skip
+    code, out, err = call(capsys, "evaluate", path, tmp_path / "half.csv", *chosen, "--json")
+    assert code == 0, err
+    evaluated = check("evaluate", out)
+    assert found["test"].items() <= evaluated.items()
+    assert evaluated.keys() - found["test"].keys() == {"planes", "planes_used", "skipped"}
+    assert found["test"]["error"] == found["test_error"]
+    words = ["train", files / "table.csv", "--test", tmp_path / "half.csv", "--no-search"]
+    shown = call(capsys, *words, "--epochs", 2)[1]
+    for title in ("Confusions", "log-loss", "Calibration of the probability of yes"):
+        assert title in shown
+
+
 def test_words_for_people(files, tmp_path, capsys):
     code, out, err = call(
         capsys, "train", files / "train.libsvm", "-a", "huller", "-m", tmp_path / "model"
@@ -153,6 +173,13 @@ def test_a_finished_model_learns_more(files, tmp_path, capsys):
         (["train.libsvm", "--entropy", "0.5", "-a", "amm"], 2, "entropy"),
         (["train.libsvm", "-a", "amm", "--stream", "--alpha", "auto"], 1, "alpha"),
         (["train.libsvm", "--resume", "train.libsvm"], 1, "is not a model file"),
+        (["train.libsvm", "--threshold", "0.5"], 2, "--threshold is about test rows"),
+        (
+            ["train.libsvm", "--test", "train.libsvm", "-a", "amm", "--threshold", "0.5"],
+            2,
+            "no probabilities",
+        ),
+        (["train.libsvm", "--test", "train.libsvm", "--threshold", "0.5"], 2, "there are 10"),
         (["age.csv"], 1, "different numbers for labels"),
         (["one.csv"], 1, "has only the label 2"),
     ],

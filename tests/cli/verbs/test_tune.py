@@ -6,12 +6,14 @@ import shlex
 import numpy as np
 import pytest
 
+from polyplane.cli.failures import BAD_CALL
 from polyplane.cli.input.estimators import allows, estimator_class
 from polyplane.cli.options.algorithms import algorithms
 from polyplane.cli.verbs.tune import usual_values
 from polyplane.data.chunks import Chunk
 from polyplane.data.sets.shapes import checkerboard
 from polyplane.data.writing import write
+from polyplane.report.metrics import METRICS
 from tests.cli.documented import check
 
 
@@ -45,6 +47,44 @@ def test_table_curve_and_command_are_shown(call, board):
     last = done.out.splitlines()[-1]
     assert last.startswith(f"polyplane train {board} --algorithm amm --epochs 1 --alpha")
     assert last.endswith("--scale maxabs")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_metric_says_what_is_best(metric, call, board):
+    words = ["tune", board, "-a", "polyplane", "--no-search", "--try", "n-planes=1,2,6",
+             "--metric", metric, "--epochs", 3, "--folds", 2, "--rows", 300]  # fmt: skip
+    found = check("tune", call(*words, "--json").out)
+    key = metric.replace("-", "_")
+    values = {one["value"]: METRICS[metric] * one[key] for one in found["trials"]}
+    assert found["best"]["n_planes"] == min(values, key=values.get)
+    assert (found["metric"], found["value"]) == (metric, METRICS[metric] * min(values.values()))
+    assert found["evaluation"][key] == found["value"]
+    shown = call(*words, "--threshold", 0.3).out
+    assert f"{metric} on held-out rows decides" in shown
+    for title in ("The best of them, on held-out rows", "Calibration", "from probability 0.3 on"):
+        assert title in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--metric", "log-loss"], "--metric log-loss is about probabilities, which amm has not"),
+        (["--metric", "f1"], "--metric is 'f1', expected one of error, log-loss"),
+        (["--threshold", 0.5], "AMMClassifier, which has no probabilities"),
+        (["--positive", "x"], "--positive is 'x', expected one of"),
+    ],
+)
+def test_metrics_that_a_machine_does_not_have_are_refused(words, message, call, board):
+    done = call("tune", board, "-a", "amm", "--try", "alpha=1e-2", *words)
+    assert done.code == BAD_CALL
+    assert message in done.err
+
+
+def test_machines_without_probabilities_are_ranked_by_scores(call, board):
+    words = ["tune", board, "-a", "amm", "--try", "alpha=1e-2,1e-4", "--metric", "auc"]
+    found = check("tune", call(*words, "--json").out)
+    assert found["value"] == max(one["auc"] for one in found["trials"])
+    assert {one["log_loss"] for one in found["trials"]} == {None}
 
 
 @pytest.mark.parametrize("name", algorithms())

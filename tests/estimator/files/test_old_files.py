@@ -95,7 +95,7 @@ def test_it_predicts_what_it_did(path):
 
 
 def test_there_are_files_of_the_present_format():
-    assert len([path for path in WRITTEN if path.stem.endswith(f"-{FORMAT_NOW}")]) == 9
+    assert len([path for path in WRITTEN if path.stem.endswith(f"-{FORMAT_NOW}")]) == 10
     assert all(is_model_file(path) for path in WRITTEN)
 
 

@@ -12,8 +12,9 @@ from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.model.format.prediction_part import read_fitted, refusing
 from polyplane.model.prediction import FittedModel, n_threads
+from polyplane.report.metrics import Evaluation, place_of
 
-__all__ = ["LoadedModel", "layout_of", "load_model"]
+__all__ = ["LoadedModel", "check_choice", "layout_of", "load_model"]
 
 
 @dataclass
@@ -33,6 +34,30 @@ class LoadedModel:
     def predict(self, X: Any) -> Array:
         """Labels of rows that `rows` has made."""
         return self.fitted.predict(X, self.n_jobs)
+
+    def predict_with_values(self, X: Any) -> tuple[Array, Array]:
+        """The same, and how sure: probabilities, or scores where there are none."""
+        fitted = self.fitted
+        if fitted.has_probabilities:
+            return self.predict(X), fitted.predict_proba(X, self.n_jobs)
+        scores = fitted.decision_function(X, self.n_jobs)
+        if fitted.has_planes:
+            return self.predict(X), scores
+        winners = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes[winners.astype(np.intp)], scores  # kernels would be computed again
+
+    def evaluation(self, threshold: float | None, positive: str | None) -> Evaluation:
+        """Nothing evaluated yet."""
+        self.check_choice(threshold, positive)
+        has_probabilities = self.fitted.has_probabilities
+        return Evaluation(self.classes, has_probabilities, positive, threshold)
+
+    def check_choice(self, threshold: float | None, positive: str | None) -> int:
+        """The place of the positive class of two; options that the model has no use for fail."""
+        fitted = self.fitted
+        return check_choice(
+            threshold, positive, self.classes, fitted.has_probabilities, fitted.title
+        )
 
     def rows(self, X: Any) -> Any:
         """Rows as the classifier wants them: as wide as the model, and scaled."""
@@ -56,6 +81,40 @@ class LoadedModel:
         if found == width + 1:
             hint = "say which column is the label with --label, or leave one out with --drop"
         return f"has rows of {found} columns, expected {width} as the model has them: {hint}"
+
+
+def check_choice(
+    threshold: float | None,
+    positive: str | None,
+    classes: Array | None,
+    has_probabilities: bool,
+    title: str,
+) -> int:
+    """The place of the positive class of two, as --threshold and --positive say.
+
+    What does not fit the model is an error; classes that are not known yet are not looked at.
+    """
+    if threshold is None and positive is None:
+        return 1
+    option = "--positive" if threshold is None else "--threshold"
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise CallError(f"--threshold is {threshold:g}, expected a probability from 0 to 1.")
+    if threshold is not None and not has_probabilities:
+        raise CallError(
+            f"--threshold: the model is {title}, which has no probabilities: take the algorithm "
+            "polyplane, or --scores and a threshold of your own."
+        )
+    if classes is None:
+        return 1
+    if classes.size != 2:
+        raise CallError(
+            f"{option} is about two classes, and there are {classes.size}: leave it out."
+        )
+    try:
+        return 1 if positive is None else place_of(positive, classes)
+    except ValueError:
+        labels = ", ".join(map(str, classes.tolist()))
+        raise CallError(f"--positive is {positive!r}, expected one of {labels}.") from None
 
 
 def layout_of(model: FittedModel) -> Layout | None:

@@ -33,6 +33,8 @@ class TrainRequest:
     data: list[str]  # paths, patterns or "-": a source of `polyplane.stream`
     algorithm: str  # name of the estimator's class
     test: str | None = None  # rows to measure the error on
+    threshold: float | None = None  # from which on they count as positive
+    positive: str | None = None  # label of that class
     model: str | None = None  # file to write
     parameters: dict[str, Any] = field(default_factory=dict)  # --seed is random_state
     stream: bool = False

@@ -22,6 +22,8 @@ DATA = Argument(
 MODEL = Argument("model", "MODEL", "A model that `polyplane train` has written.")
 TARGETS = ("onnx", "c")
 WRITTEN = ("libsvm", "csv", "parquet", "arrow", "npy", "npz")
+METRICS = ("error", "log-loss", "auc", "average-precision", "brier")
+AT_THRESHOLD = "Also count errors where the positive class is said from this probability on."
 ROWS = Option("rows", "Rows of a random sample to try things on. Default: {}.", int, shown="N")
 FOLDS = Option("folds", "Parts, each of which is held out once.", int, shown="K")
 SCALE = Option(
@@ -29,6 +31,16 @@ SCALE = Option(
     "Divide columns by their largest absolute value (maxabs), or give them mean 0 and deviation 1 "
     "(standard). The model keeps what it needs for that. Default: none.",
     shown="|".join(SCALES), choices=SCALES,
+)  # fmt: skip
+THRESHOLD = Option(
+    "threshold",
+    "{} Of two classes, and of machines with probabilities.",
+    float, shown="NUMBER",
+)  # fmt: skip
+POSITIVE = Option(
+    "positive",
+    "Label of the positive class of two. Default: the second, in the order of labels.",
+    shown="LABEL",
 )  # fmt: skip
 JOBS = Option("jobs", "Threads; -1 uses all cores.", int, shown="N")
 
@@ -42,6 +54,8 @@ def _train(chosen: Algorithm | None) -> Verb:
         (DATA,),
         [
             Option("test", "Rows to measure the error on in the end.", shown="FILE"),
+            _with_default(THRESHOLD, f"With --test: {AT_THRESHOLD[0].lower()}{AT_THRESHOLD[1:]}"),
+            POSITIVE,
             Option("model", "File for the model.", names=("--model", "-m"), shown="FILE"),
             algorithm_option("The algorithm to train, of those below."),
             Option("stream", "Read rows a chunk at a time, for files of any size.", bool),
@@ -75,13 +89,17 @@ def _predict() -> Verb:
             Option("output", "File for the predictions; standard output without it.",
                    names=("--output", "-o"), shown="FILE"),
             Option("scores", "Add the score of each class; of two, the second one's lead.", bool),
+            Option("proba", "Add the probability of each class.", bool),
+            _with_default(THRESHOLD, "Say the positive class where its probability is so high."),
+            POSITIVE,
             Option("planes", "Add the number of the plane that decided.", bool),
             JOBS,
             *reading_options(),
             *screen_options(),
         ],
         "Labels in the rows are passed over, and need not be there. Predictions are one label a "
-        "line; with --scores or --planes, CSV with a header; with --json, one object a line.",
+        "line; with --scores, --proba or --planes, CSV with a header; with --json, one object a "
+        "line.",
         trains=False,
     )  # fmt: skip
 
@@ -89,11 +107,19 @@ def _predict() -> Verb:
 def _evaluate() -> Verb:
     return Verb(
         "evaluate",
-        "Measure a model on labelled rows: error, confusions, each class, planes used.",
-        "evaluate clicks.model later.csv",
+        "Measure a model on labelled rows: errors, probabilities, each class, planes used.",
+        "evaluate clicks.model later.csv --threshold 0.2",
         "polyplane.cli.verbs.evaluate",
         (MODEL, DATA),
-        [JOBS, *reading_options(), *screen_options()],
+        [
+            _with_default(THRESHOLD, AT_THRESHOLD),
+            POSITIVE,
+            JOBS,
+            *reading_options(),
+            *screen_options(),
+        ],
+        "Ranks (AUC and average precision) are exact up to a million rows of two classes, or rows "
+        "times classes, and to some parts in ten thousand beyond.",
         trains=False,
     )
 
@@ -110,6 +136,11 @@ def _tune(chosen: Algorithm | None) -> Verb:
             Option("stated", "Values to try instead of the usual ones, such as "
                    "alpha=1e-3,1e-4; may be said again.", list[str], ("--try",),
                    shown="NAME=VALUES"),
+            Option("metric", "What is best: the least error, log-loss or Brier score, or the most "
+                   "AUC or average precision. Default: error.",
+                   shown="|".join(METRICS), choices=METRICS),
+            _with_default(THRESHOLD, AT_THRESHOLD),
+            POSITIVE,
             FOLDS,
             Option("share", "Share of the rows that is held out, without --folds. Default: 0.2.",
                    float, shown="NUMBER"),

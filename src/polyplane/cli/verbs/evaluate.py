@@ -8,12 +8,12 @@ import numpy as np
 from polyplane.cli.input.model_input import LoadedModel, load_model
 from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.screen import Screen
+from polyplane.cli.verbs.evaluation_report import plain_evaluation, show_evaluation
 from polyplane.data.chunks import DataError
-from polyplane.report.metrics import Confusions, as_labels_of, standard_error
+from polyplane.report.metrics import Confusions, as_labels_of
 
 __all__ = ["run", "tell_of_unknown_labels"]
 
-CORNER = "true \\ predicted"
 BUSIEST = 5  # planes
 MOST_NAMED = 5  # labels in a sentence
 
@@ -23,23 +23,26 @@ def run(
     *,
     model: str,
     data: Sequence[str],
+    threshold: float | None,
+    positive: str | None,
     jobs: int | None,
     reading: dict[str, Any],
 ) -> None:
-    """Count errors, confusions and planes."""
+    """Count errors, confusions and planes, and rank scores."""
     loaded = load_model(model, data, jobs)
+    found = loaded.evaluation(threshold, positive)
     rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))
-    tally = Confusions.of(loaded.classes)
     busy = _Planes(loaded)
     for chunk in chunks_of(rows, screen, "Evaluating"):
         if not chunk.y.size:
             raise DataError("has no labels, without which there are no errors", data[0])
         X = loaded.rows(chunk.X)
-        tally.add(as_labels_of(chunk.y, loaded.classes), loaded.predict(X))
+        found.add(as_labels_of(chunk.y, loaded.classes), *loaded.predict_with_values(X))
         busy.add(X)
-    tell_of_unknown_labels(screen, tally, data[0])
-    _show(screen, tally, busy)
-    screen.result(_plain(tally, busy, rows.bad.n_skipped))
+    tell_of_unknown_labels(screen, found.tally, data[0])
+    show_evaluation(screen, found)
+    _show_planes(screen, busy)
+    screen.result(plain_evaluation(found) | _plain(busy, rows.bad.n_skipped))
 
 
 def tell_of_unknown_labels(screen: Screen, tally: Confusions, source: str) -> None:
@@ -93,53 +96,15 @@ class _Planes:
         return [(int(k), classes[k], int(self.counts[k])) for k in order if self.counts[k]]
 
 
-def _plain(tally: Confusions, planes: _Planes, n_skipped: int) -> dict[str, Any]:
+def _plain(planes: _Planes, n_skipped: int) -> dict[str, Any]:
     return {
-        "rows": tally.n_rows,
-        "errors": tally.n_errors,
-        "error": tally.error,
-        "standard_error": standard_error(tally.error, tally.n_rows),
-        "macro_f1": tally.macro_f1,
-        "classes": tally.labels,
-        "unknown_labels": [label for label, _ in tally.unknown],
-        "confusion": tally.counts,
-        "per_class": [
-            {
-                "label": quality.label,
-                "rows": quality.n_rows,
-                "predicted": quality.n_predicted,
-                "precision": quality.precision,
-                "recall": quality.recall,
-                "f1": quality.f1,
-            }
-            for quality in tally.qualities
-        ],
         "planes": planes.counts.size - 1 if planes.are_there else None,
         "planes_used": planes.n_used if planes.are_there else None,
         "skipped": n_skipped,
     }
 
 
-def _show(screen: Screen, tally: Confusions, planes: _Planes) -> None:
-    spread = standard_error(tally.error, tally.n_rows)
-    screen.say(
-        f"{tally.n_rows:,} rows, {tally.n_errors:,} errors: {tally.error:.2%} ± {spread:.2%}"
-    )
-    names = [str(label) for label in tally.labels]
-    matrix = [[name, *counts] for name, counts in zip(names, tally.counts.tolist(), strict=True)]
-    if screen.fits([CORNER, *names], matrix):
-        screen.table([CORNER, *names], matrix, "Confusions")
-    elif tally.n_errors:
-        worst = [[f"{t} as {p}", n] for t, p, n in tally.confusions(10)]
-        screen.table(["confusion", "rows"], worst, "Most frequent confusions")
-    screen.table(
-        ["class", "rows", "predicted", "precision", "recall", "F1"],
-        [
-            [q.label, q.n_rows, q.n_predicted, *(f"{v:.3f}" for v in (q.precision, q.recall, q.f1))]
-            for q in tally.qualities
-        ],
-        "Classes",
-    )
+def _show_planes(screen: Screen, planes: _Planes) -> None:
     if planes.are_there:
         screen.table(
             ["plane", "class", "rows"],

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from polyplane.cli.printable import printable
 from polyplane.cli.screen import Screen, as_json
 from polyplane.data.formats import format_by_name
 from polyplane.data.writing import text_file
+from polyplane.engine.planes.planes import Array
+from polyplane.report.metrics import labels_at
 
 __all__ = ["run"]
 
@@ -31,6 +33,9 @@ def run(
     data: Sequence[str],
     output: str | None,
     scores: bool,
+    proba: bool,
+    threshold: float | None,
+    positive: str | None,
     planes: bool,
     jobs: int | None,
     reading: dict[str, Any],
@@ -40,8 +45,18 @@ def run(
     if planes and not loaded.fitted.has_planes:
         name = loaded.fitted.title
         raise CallError(f"--planes: the model is {name}, which has no planes: leave it out.")
+    if proba and not loaded.fitted.has_probabilities:
+        name = loaded.fitted.title
+        raise CallError(f"--proba: the model is {name}, which has no probabilities: use --scores.")
+    place = loaded.check_choice(threshold, positive)
+    if threshold is not None:
+        label = loaded.classes.tolist()[place]
+        screen.note(f"The positive class is {label}, said from probability {threshold:g} on.")
+    elif positive is not None:
+        raise CallError("--positive says for which class --threshold is: give both, or neither.")
     rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))
-    form = _Form(loaded, scores, planes, is_json=screen.json and output is None)
+    wanted = Wanted(scores, proba, planes, threshold, place)
+    form = _Form(loaded, wanted, is_json=screen.json and output is None)
     with _destination(output) as out:
         out.write(form.header())
         n_rows = 0
@@ -79,54 +94,83 @@ class _Terminal:
         sys.stdout.flush()
 
 
+class Wanted(NamedTuple):
+    """What is said of each row beside its label."""
+
+    scores: bool = False
+    proba: bool = False
+    planes: bool = False
+    threshold: float | None = None  # of the probability of the positive class
+    positive: int = 1
+
+    @property
+    def is_label_alone(self) -> bool:
+        """Whether a line is a label."""
+        return not (self.scores or self.proba or self.planes)
+
+
 class _Form:
     """How predictions are written."""
 
-    def __init__(self, model: LoadedModel, scores: bool, planes: bool, is_json: bool) -> None:
-        self.model, self.scores, self.planes, self.is_json = model, scores, planes, is_json
-        classes = model.classes.tolist()
-        self.scored = classes[1:] if len(classes) == 2 else classes
-        self.of_class = np.array([_one_line(label) for label in classes], object)
+    def __init__(self, model: LoadedModel, wanted: Wanted, is_json: bool) -> None:
+        self.model, self.wanted, self.is_json = model, wanted, is_json
+        self.classes = model.classes.tolist()
+        self.scored = self.classes[1:] if len(self.classes) == 2 else self.classes
+        self.of_class = np.array([_one_line(label) for label in self.classes], object)
 
     def header(self) -> bytes:
         """Names of columns, where there are several."""
-        if self.is_json or not (self.scores or self.planes):
+        wanted = self.wanted
+        if self.is_json or wanted.is_label_alone:
             return b""
-        names = ["label", *["plane"] * self.planes]
-        return _csv([[*names, *(f"score_{label}" for label in self.scored * self.scores)]])
+        names = ["label", *["plane"] * wanted.planes]
+        names += [f"score_{label}" for label in self.scored * wanted.scores]
+        names += [f"probability_{label}" for label in self.classes * wanted.proba]
+        return _csv([names])
 
     def lines(self, X: Any) -> bytes:
         """A line for each row."""
-        fitted, n_jobs = self.model.fitted, self.model.n_jobs
-        found = fitted.predict(X, n_jobs)
-        if not (self.is_json or self.scores or self.planes):
+        fitted, n_jobs, wanted = self.model.fitted, self.model.n_jobs, self.wanted
+        needs_proba = wanted.proba or wanted.threshold is not None
+        probabilities = fitted.predict_proba(X, n_jobs) if needs_proba else np.empty(0)
+        if wanted.threshold is None:
+            found = fitted.predict(X, n_jobs)
+        else:
+            found = labels_at(probabilities, fitted.labels, wanted.positive, wanted.threshold)
+        if wanted.is_label_alone and not self.is_json:
             return b"".join(self.of_class[np.searchsorted(fitted.labels, found)].tolist())
-        labels = found.tolist()
-        planes = fitted.assign(X, n_jobs).tolist() if self.planes else []
-        scores: list[Any] = []
-        if self.scores:
-            found = fitted.decision_function(X, n_jobs)
-            numbers = found.reshape(len(labels), -1).astype(np.float32).tolist()
-            scores = [[float(f"{number:.7g}") for number in line] for line in numbers]
-        if self.is_json:
-            return self._objects(labels, planes, scores)
-        columns = [[label] for label in labels]
-        for column, plane in zip(columns, planes, strict=False):
-            column.append(plane)
-        for column, numbers in zip(columns, scores, strict=False):
-            column += numbers
-        return _csv(columns)
+        parts: dict[str, list[Any]] = {"label": found.tolist()}
+        if wanted.planes:
+            parts["plane"] = fitted.assign(X, n_jobs).tolist()
+        if wanted.scores:
+            scores = fitted.decision_function(X, n_jobs).reshape(len(found), -1)
+            parts["scores"] = _rounded(scores.astype(np.float32))
+        if wanted.proba:
+            parts["probabilities"] = _rounded(probabilities)
+        return self._objects(parts) if self.is_json else self._table(parts)
 
-    def _objects(self, labels: list[Any], planes: list[Any], scores: list[Any]) -> bytes:
+    def _table(self, parts: dict[str, list[Any]]) -> bytes:
+        return _csv(
+            [
+                [cell for part in row for cell in (part if isinstance(part, list) else [part])]
+                for row in zip(*parts.values(), strict=True)
+            ]
+        )
+
+    def _objects(self, parts: dict[str, list[Any]]) -> bytes:
+        keys = {"scores": self.scored, "probabilities": self.classes}
         lines = []
-        for place, label in enumerate(labels):
-            found: dict[str, Any] = {"label": label}
-            if planes:
-                found["plane"] = planes[place]
-            if scores:
-                found["scores"] = dict(zip(self.scored, scores[place], strict=True))
+        for row in zip(*parts.values(), strict=True):
+            found = dict(zip(parts, row, strict=True))
+            for name in keys.keys() & found.keys():
+                found[name] = dict(zip(keys[name], found[name], strict=True))
             lines.append(as_json(found) + "\n")
         return "".join(lines).encode()
+
+
+def _rounded(numbers: Array) -> list[list[float]]:
+    """Seven digits, which is what scores have."""
+    return [[float(f"{number:.7g}") for number in line] for line in numbers.tolist()]
 
 
 def _one_line(label: Any) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from polyplane.cli.failures import INTERRUPTED, CallError
 from polyplane.cli.input.estimators import made
-from polyplane.cli.input.model_input import LoadedModel, layout_of
+from polyplane.cli.input.model_input import LoadedModel, check_choice, layout_of
 from polyplane.cli.input.row_input import (
     base_of,
     check_labels,
@@ -23,6 +23,7 @@ from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.evaluate import tell_of_unknown_labels
+from polyplane.cli.verbs.evaluation_report import show_evaluation
 from polyplane.cli.verbs.training_run import Stopped, Watch, run_under
 from polyplane.cli.verbs.training_summary import summary_of, tell_summary
 from polyplane.data.chunk_sizes import joined
@@ -35,7 +36,7 @@ from polyplane.estimator.files.saving import (
     write_model,
 )
 from polyplane.model.prediction import n_threads
-from polyplane.report.metrics import Confusions, as_labels_of
+from polyplane.report.metrics import Evaluation, as_labels_of
 
 __all__ = ["run"]
 
@@ -83,6 +84,7 @@ def run(request: TrainRequest, screen: Screen) -> int | None:
     """Read, train, write, and say what came of it."""
     job = _resumed(request, screen) if request.resume else _new(request, screen)
     _check_place(job)
+    _check_test(job)
     watch = Watch(screen, request.checkpoint, lambda: job.write(is_finished=False))
     begin, resume = _from_stream(job) if job.request.stream else _from_memory(job)
     start = time.perf_counter()
@@ -92,8 +94,12 @@ def run(request: TrainRequest, screen: Screen) -> int | None:
         return _stop(job)
     job.seconds["training"] = time.perf_counter() - start
     job.write(is_finished=True)
-    found = summary_of(job, watch, _tested(job))
+    tested = _tested(job)
+    found = summary_of(job, watch, tested)
     tell_summary(screen, found)
+    if tested is not None:
+        screen.say()
+        show_evaluation(screen, tested)
     screen.result(found)
     return None
 
@@ -159,6 +165,23 @@ def _check_place(job: Job) -> None:
         raise CallError(f"--model {job.path}: there is no such folder; make it first.")
 
 
+def _check_test(job: Job) -> None:
+    """What of --threshold and --positive can be known before the rows."""
+    request = job.request
+    for option, value in (("--threshold", request.threshold), ("--positive", request.positive)):
+        if value is not None and request.test is None:
+            raise CallError(f"{option} is about test rows: give some with --test.")
+    check_choice(request.threshold, request.positive, None, _has_probabilities(job), _title(job))
+
+
+def _has_probabilities(job: Job) -> bool:
+    return hasattr(job.estimator, "predict_proba")
+
+
+def _title(job: Job) -> str:
+    return type(job.estimator).__name__
+
+
 # ---- rows --------------------------------------------------------------------------------
 
 
@@ -182,6 +205,9 @@ def _from_memory(job: Job) -> tuple[Any, Any]:
     tell_of_bad_rows(rows, job.screen)
     _recognise(job, rows, y)
     check_labels(y, job.request.data[0])
+    if job.request.threshold is not None or job.request.positive is not None:
+        choice = job.request.threshold, job.request.positive
+        check_choice(*choice, np.unique(y), _has_probabilities(job), _title(job))
     job.saved.layout = rows.layout if rows.layout.sources else None
     if job.saved.scaler is None:
         job.saved.scaler = scaler_of_rows(job.request.scale, X)
@@ -244,23 +270,27 @@ def _stop(job: Job) -> int:
     return INTERRUPTED
 
 
-def _tested(job: Job) -> Confusions | None:
-    """Errors on rows for that."""
-    if job.request.test is None:
+def _tested(job: Job) -> Evaluation | None:
+    """How good it is on rows for that."""
+    request = job.request
+    if request.test is None:
         return None
-    fitted = fitted_model(job.saved)
-    loaded = LoadedModel(
-        fitted, job.request.test, layout_of(fitted), n_threads(job.estimator.n_jobs)
-    )
-    tally = Confusions.of(loaded.classes)
+    loaded = _loaded(job, request.test)
+    found = loaded.evaluation(request.threshold, request.positive)
     rows = open_rows(
-        job.request.test, job.request.reading, layout=loaded.layout, base=fitted.call.get("base"),
-        on_bad=job.request.on_bad,
+        request.test, request.reading, layout=loaded.layout, base=loaded.fitted.call.get("base"),
+        on_bad=request.on_bad,
     )  # fmt: skip
     for chunk in chunks_of(rows, job.screen, "Testing"):
         if not chunk.y.size:
-            raise DataError("has no labels, without which there are no errors", job.request.test)
-        predicted = loaded.predict(loaded.rows(chunk.X))
-        tally.add(as_labels_of(np.asarray(chunk.y), loaded.classes), predicted)
-    tell_of_unknown_labels(job.screen, tally, job.request.test)
-    return tally
+            raise DataError("has no labels, without which there are no errors", request.test)
+        labels = as_labels_of(np.asarray(chunk.y), loaded.classes)
+        found.add(labels, *loaded.predict_with_values(loaded.rows(chunk.X)))
+    tell_of_unknown_labels(job.screen, found.tally, request.test)
+    return found
+
+
+def _loaded(job: Job, source: str) -> LoadedModel:
+    """The model as a file would hold it."""
+    fitted = fitted_model(job.saved)
+    return LoadedModel(fitted, source, layout_of(fitted), n_threads(job.estimator.n_jobs))

@@ -4,17 +4,19 @@ from typing import Any
 
 from polyplane.cli.input.table_words import label_words, table_lines
 from polyplane.cli.screen import Screen
+from polyplane.cli.verbs.evaluation_report import plain_evaluation
 from polyplane.cli.verbs.training_run import Watch
-from polyplane.report.metrics import Confusions, standard_error
+from polyplane.report.metrics import Evaluation, standard_error
 
 __all__ = ["summary_of", "tell_summary"]
 
 MOST_SHOWN = 12  # classes
 
 
-def summary_of(job: Any, watch: Watch, tally: Confusions | None) -> dict[str, Any]:
+def summary_of(job: Any, watch: Watch, tested: Evaluation | None) -> dict[str, Any]:
     """All of it."""
     model, seconds = job.estimator, job.seconds
+    tally = tested.tally if tested else None
     has_planes = hasattr(model, "planes_per_class_")
     per_class = model.planes_per_class_ if has_planes else model.n_support_
     training = max(seconds["training"] - watch.seconds_searching, 1e-9)
@@ -36,6 +38,7 @@ def summary_of(job: Any, watch: Watch, tally: Confusions | None) -> dict[str, An
         "test_rows": tally.n_rows if tally else None,
         "test_error": tally.error if tally else None,
         "test_standard_error": standard_error(tally.error, tally.n_rows) if tally else None,
+        "test": plain_evaluation(tested) if tested else None,
         "seconds_reading": seconds["reading"],
         "seconds_searching": watch.seconds_searching,
         "seconds_training": seconds["training"] - watch.seconds_searching,

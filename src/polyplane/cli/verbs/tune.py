@@ -1,5 +1,6 @@
 """`polyplane tune`: settings of an algorithm on held-out rows, one parameter after the other."""
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +10,16 @@ import numpy as np
 
 from polyplane.cli.failures import CallError
 from polyplane.cli.input.estimators import allows, estimator_class, made
+from polyplane.cli.input.model_input import check_choice
 from polyplane.cli.input.row_input import labelled_sample
 from polyplane.cli.options.algorithms import Algorithm, algorithm_of
 from polyplane.cli.options.shared_options import words_of_reading
 from polyplane.cli.options.train_request import scale_of
 from polyplane.cli.screen import Screen
+from polyplane.cli.verbs.evaluation_report import plain_evaluation, show_evaluation
 from polyplane.data.chunks import Chunk
 from polyplane.report.curve import curve
+from polyplane.report.metrics import METRICS, Evaluation
 from polyplane.tuning.held_out import Split, Trial, folds_of, share_of, tried
 
 __all__ = ["run", "usual_values"]
@@ -43,12 +47,60 @@ class Found:
     trial: Trial
 
 
+@dataclass(frozen=True)
+class Goal:
+    """What makes a setting better than another, and how it is looked at."""
+
+    metric: str = "error"
+    threshold: float | None = None
+    positive: str | None = None
+
+    def check(self, algorithm: str, classes: Any) -> None:
+        """What does not fit the algorithm, or the classes once they are known, is refused."""
+        kind = estimator_class(algorithm)
+        has_probabilities = hasattr(kind, "predict_proba")
+        check_choice(self.threshold, self.positive, classes, has_probabilities, kind.__name__)
+        if self.metric in ("log-loss", "brier") and not has_probabilities:
+            raise CallError(
+                f"--metric {self.metric} is about probabilities, which {algorithm} has not: take "
+                "error, auc or average-precision, or the algorithm polyplane."
+            )
+
+    def new_evaluation(self, algorithm: str, classes: Any) -> Evaluation:
+        """Nothing evaluated yet."""
+        has_probabilities = hasattr(estimator_class(algorithm), "predict_proba")
+        return Evaluation(classes, has_probabilities, self.positive, self.threshold)
+
+    def value_of(self, trial: Trial) -> float:
+        """How good a trial was."""
+        assert trial.evaluation is not None
+        return trial.evaluation.value_of(self.metric)
+
+    def price_of(self, trial: Trial) -> float:
+        """The same, less being better; what is not known is worst."""
+        price = METRICS[self.metric] * self.value_of(trial)
+        return math.inf if math.isnan(price) else price
+
+    def in_words(self, value: float) -> str:
+        """Errors are shares."""
+        return f"{value:.2%}" if self.metric == "error" else f"{value:.4f}"
+
+
+def _metric_of(given: str | None) -> str:
+    if given is not None and given not in METRICS:
+        raise CallError(f"--metric is {given!r}, expected one of {', '.join(METRICS)}.")
+    return given or "error"
+
+
 def run(
     screen: Screen,
     *,
     data: Sequence[str],
     algorithm: str,
     stated: Sequence[str] | None,
+    metric: str | None,
+    threshold: float | None,
+    positive: str | None,
     folds: int | None,
     share: float | None,
     rows: int | None,
@@ -63,7 +115,10 @@ def run(
     made(algorithm, fixed)  # every value lies in its range, or nothing is read
     wanted = _stated(chosen, stated or [], fixed)
     _check_splits(folds, share)
+    goal = Goal(_metric_of(metric), threshold, positive)
+    goal.check(algorithm, None)
     sample, n_met = labelled_sample(data, reading, rows or ROWS, start, screen)
+    goal.check(algorithm, np.unique(sample.y))
     splits = (
         folds_of(sample.y, folds, start) if folds else share_of(sample.y, share or SHARE, start)
     )
@@ -76,15 +131,23 @@ def run(
         for name, values in grid.items():
             settings = [{**fixed, **best, name: value} for value in values]
             found = [
-                Found(value, _trial(algorithm, setting, sample, splits, scaled, start, advance))
+                Found(
+                    value, _trial(algorithm, setting, sample, splits, scaled, goal, start, advance)
+                )
                 for value, setting in zip(values, settings, strict=True)
             ]
             tables[name] = found
-            best[name] = min(found, key=lambda one: one.trial.error).value
-    _show(screen, chosen, tables, best, n_met, sample.y.size)
+            winner = min(found, key=lambda one: goal.price_of(one.trial))
+            best[name] = winner.value
+    _show(screen, chosen, tables, best, goal, n_met, sample.y.size)
     asked = [*words_of_reading(reading), *([] if seed is None else ["--seed", str(seed)])]
     asked += [] if scaled == "none" else ["--scale", scaled]
-    _tell(screen, chosen, tables, {**fixed, **best}, data, asked, sample.y.size)
+    judged = winner.trial.evaluation if tables else None
+    if judged is not None:
+        screen.say()
+        screen.say("The best of them, on held-out rows")
+        show_evaluation(screen, judged)
+    _tell(screen, chosen, tables, {**fixed, **best}, data, asked, sample.y.size, goal, judged)
 
 
 def _check_splits(folds: int | None, share: float | None) -> None:
@@ -167,12 +230,13 @@ def _warm_up(algorithm: str, settings: Mapping[str, Any], sample: Chunk, scale: 
 
 def _trial(
     algorithm: str, settings: Mapping[str, Any], sample: Chunk, splits: Sequence[Split],
-    scale: str, seed: int, advance: Any,
+    scale: str, goal: Goal, seed: int, advance: Any,
 ) -> Trial:  # fmt: skip
     trial = Trial()
+    evaluation = goal.new_evaluation(algorithm, np.unique(sample.y))
     for trial in tried(
         lambda: made(algorithm, {**settings, "random_state": seed}), sample.X, sample.y, splits,
-        scale,
+        scale, evaluation,
     ):  # fmt: skip
         advance(1, f"error {trial.error:.2%}")
     return trial
@@ -186,30 +250,43 @@ def _show(
     chosen: Algorithm,
     tables: Mapping[str, list[Found]],
     best: Mapping[str, Any],
+    goal: Goal,
     n_met: int,
     n_rows: int,
 ) -> None:
     of_all = f" of {n_met:,}" if n_met > n_rows else ""
-    screen.say(f"{chosen.name} on {n_rows:,}{of_all} rows; errors on held-out rows")
+    screen.say(f"{chosen.name} on {n_rows:,}{of_all} rows; {goal.metric} on held-out rows decides")
     unit = "planes" if chosen.has_planes else "vectors"
+    others = [] if goal.metric == "error" else [goal.metric]
     for name, found in tables.items():
         option = chosen.parameters[name].option
         screen.table(
-            [option, "error", "±", unit, "seconds"],
+            [option, "error", "±", *others, unit, "seconds"],
             [
                 [
                     f"{_said(one.value)}{' (best)' if one.value == best[name] else ''}",
                     f"{one.trial.error:.2%}",
                     f"{one.trial.standard_error:.2%}",
+                    *(f"{_judged(one.trial).value_of(metric):.4f}" for metric in others),
                     f"{one.trial.size:.0f}",
                     f"{one.trial.median_seconds:.2f}",
                 ]
                 for one in found
             ],
         )
-        points = [(_said(one.value), one.trial.error, one.trial.standard_error) for one in found]
-        for line in curve(points, min(screen.out.width, 78), screen.is_ascii):
+        points = [(_said(one.value), goal.value_of(one.trial), _spread(goal, one)) for one in found]
+        for line in curve(points, min(screen.out.width, 78), screen.is_ascii, goal.in_words):
             screen.say(line)
+
+
+def _judged(trial: Trial) -> Evaluation:
+    assert trial.evaluation is not None
+    return trial.evaluation
+
+
+def _spread(goal: Goal, found: Found) -> float:
+    """Only of errors is it known."""
+    return found.trial.standard_error if goal.metric == "error" else math.nan
 
 
 def _said(value: Any) -> str:
@@ -224,9 +301,9 @@ def _tell(
     data: Sequence[str],
     asked: Sequence[str],
     n_rows: int,
+    goal: Goal,
+    judged: Evaluation | None,
 ) -> None:
-    last = list(tables.values())[-1] if tables else []
-    lowest = min((one.trial.error for one in last), default=None)
     options = [chosen.parameters[name].text_of(value) for name, value in settings.items()]
     words = [f"--algorithm {chosen.name}", *options, *([shlex.join(asked)] if asked else [])]
     screen.say()
@@ -236,14 +313,20 @@ def _tell(
             "algorithm": chosen.name,
             "rows": n_rows,
             "best": settings,
-            "error": lowest,
+            "error": judged.tally.error if judged else None,
+            "metric": goal.metric,
+            "value": judged.value_of(goal.metric) if judged else None,
+            "evaluation": plain_evaluation(judged) if judged else None,
             "options": " ".join(words),
             "trials": [
                 {
                     "parameter": name,
                     "value": one.value,
-                    "error": one.trial.error,
                     "standard_error": one.trial.standard_error,
+                    **{
+                        metric.replace("-", "_"): _judged(one.trial).value_of(metric)
+                        for metric in METRICS
+                    },
                     "size": one.trial.size,
                     "seconds": one.trial.median_seconds,
                 }

@@ -22,6 +22,7 @@ import numpy as np
 from numba import types
 
 from polyplane.engine.jit import inlined, jit
+from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import (
     CsrRows,
     Rows,
@@ -53,6 +54,7 @@ __all__ = [
     "hashed_rows",
     "n_mapped",
     "poly2_rows",
+    "unhashed",
 ]
 
 MOST_COLUMNS = 65_534  # wider rows have mapped columns beyond int32, and must be hashed
@@ -240,6 +242,22 @@ def hashed_column(column: Any, n_hash: Any) -> Any:
     """Where a column goes among `n_hash`, and with which sign."""
     bits = _mixed(column)
     return (bits >> 31) * n_hash >> 32, np.float32(1 - 2 * (bits & 1))
+
+
+@jit
+def _unhash(sums: Any, n_hash: Any, out: Any) -> None:
+    for column in range(out.shape[0] - 1):
+        place, sign = hashed_column(column, n_hash)
+        for lane in range(sums.shape[1]):
+            out[column + 1, lane] = sign * sums[place + 1, lane]
+
+
+def unhashed(sums: Any, n_columns: int, n_hash: int) -> Any:
+    """Planes of hashed columns as they are for so many columns before the hash."""
+    out = aligned_zeros(n_columns + 1, sums.shape[1])
+    out[0] = sums[0]
+    _unhash(sums, n_hash, out)
+    return out
 
 
 def _hashed_open(page: Any, i: Any, later: Any) -> Any:

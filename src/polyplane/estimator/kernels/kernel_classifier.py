@@ -43,8 +43,14 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
+from polyplane.estimator.pass_watch import PassWatch, watch_of
 from polyplane.estimator.progress import Report, progress, without_errors
-from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.resuming import (
+    check_can_resume,
+    check_same_rows,
+    interrupts_wait,
+    seen_rows,
+)
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.tables import width_of
 from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
@@ -189,43 +195,64 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
     # ---- training ------------------------------------------------------------------------
 
     @writes
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        eval_set: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
         """Train on the rows of X.
 
-        X may be a `polyplane.stream`, which has the labels in it; then y is left out.
+        `eval_set` is a pair (X, y) or a list of such pairs: after each pass the loss and the error
+        on each are added to `evals_result_`. `callbacks` are functions that get a `PassRecord`
+        after each pass; one that returns True ends the training. X may be a `polyplane.stream`,
+        which has the labels in it; then y is left out.
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight)
-            return fit_stream(self, X)
+            return fit_stream(self, X, eval_set=eval_set, callbacks=callbacks)
         goes_on = self.warm_start and hasattr(self, "_training")
         with self._recovering(goes_on):
             check_parameters(self)
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
             self._check_whole(data, labels)
+            watch = watch_of(self, eval_set, callbacks, labels)
             self._meet(data, labels, goes_on)
             forget_stream(self)
             self.n_iter_, self._training.course = 0, None
-            self._train(self._training, data)
+            self._train(self._training, data, watch)
         return self
 
     @writes
-    def resume(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def resume(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        eval_set: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
         """Go on with a fit that was interrupted, given the same rows again.
 
         The model becomes what it would have been without the interruption, to the bit.
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight)
-            return fit_stream(self, X, resumes=True)
+            return fit_stream(self, X, resumes=True, eval_set=eval_set, callbacks=callbacks)
         with self._recovering(True):
             check_is_fitted(self)
             check_parameters(self)
             course = self._training.course
             check_can_resume(self, course is not None)
-            data, _ = self._read_training(X, y, None, sample_weight, True)
+            data, labels = self._read_training(X, y, None, sample_weight, True)
             check_same_rows(self, seen_rows(data.labels), course.rows_seen)  # type: ignore[union-attr]
+            watch = watch_of(self, eval_set, callbacks, labels, resumes=True)
             self._training = self._training.copied()
-            self._train(self._training, data)
+            self._train(self._training, data, watch)
         return self
 
     def _check_whole(self, data: TrainingData, labels: Array) -> None:
@@ -237,7 +264,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
                 f"rows; X has {data.labels.size} rows and {width_of(self)} columns."
             )
 
-    def _train(self, training: KernelTraining, data: TrainingData) -> None:
+    def _train(self, training: KernelTraining, data: TrainingData, watch: PassWatch | None) -> None:
         """Passes over the rows until nothing moves, and what follows the last."""
         members = weighty(in_place(data.labels.size), data.weights)
         make_lines(training, self._cache_bytes() > 0)
@@ -258,6 +285,11 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
                 self.n_iter_, course.n_visited, course.mixed_by = self.n_iter_ + 1, 0, None
                 for model in training.models:
                     model.is_over = self._end_pass(model)
+                if watch is not None:
+                    with interrupts_wait():
+                        record = watch.look(self)
+                    if watch.is_ended_by(record):
+                        break
             if self._finishes():
                 for model in training.models:
                     self._finish(training, model)
@@ -394,6 +426,14 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         return record.class_scores(rows, order, effective_n_jobs(self.n_jobs))
 
     # ---- fitted attributes ---------------------------------------------------------------
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Kernel machines have none."""
+        raise AttributeError(
+            f"{type(self).__name__} has no feature_importances_: a kernel mixes all columns. Use "
+            "permutation_importance of sklearn.inspection."
+        )
 
     @property
     @reads

@@ -36,6 +36,8 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
+from polyplane.estimator.pass_watch import PassWatch, watch_of
+from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
 from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.estimator.planes.training import (
@@ -130,7 +132,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         allowed=is_flag(),
         meaning=(
             "Stop when the error on held-out rows no longer falls, and keep the best model met. "
-            "The rows are X_val and y_val of `fit`, or else a share of X."
+            "The rows are the last of `eval_set` of `fit`, or else a share of X."
         ),
     )
     validation_fraction: float = parameter(
@@ -227,16 +229,23 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         y: Any = None,
         sample_weight: Any = None,
         *,
+        eval_set: Any = None,
+        callbacks: Any = None,
         X_val: Any = None,
         y_val: Any = None,
     ) -> Self:
-        """Train on the rows of X; X_val and y_val, if given, are for early stopping.
+        """Train on the rows of X.
 
-        X may be a `polyplane.stream`, which has the labels in it; then y is left out.
+        `eval_set` is a pair (X, y) or a list of such pairs: after each pass the loss and the error
+        on each are added to `evals_result_`, and early stopping goes by the error on the last one
+        instead of rows held out of X. `callbacks` are functions that get a `PassRecord` after each
+        pass; one that returns True ends the training. X_val and y_val are for early stopping
+        alone. X may be a `polyplane.stream`, which has the labels in it; then y is left out.
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
-            return fit_stream(self, X)
+            forget_rows(self)
+            return fit_stream(self, X, eval_set=eval_set, callbacks=callbacks)
         with all_or_nothing(self):
             check_parameters(self)
             goes_on = self.warm_start and hasattr(self, "_training")
@@ -244,6 +253,8 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             data = self._weighed(data)
             self._check_classes(labels)
             validation = self._read_validation(X_val, y_val, labels)
+            watch = watch_of(self, eval_set, callbacks, labels)
+            _check_one_way(X_val, eval_set)
             seed = self._draw_seed()
             self._found = self._better_settings(data, labels, seed)
             if not goes_on:
@@ -252,9 +263,10 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             self._meet(self._training, labels, seen)
             forget_stream(self)
             self._training.rows_seen, self._training.split_seed = seen_rows(data.labels), seed
-            members, held_out = self._split(data, validation, seed)
+            members, held_out = self._split(data, validation, seed, watch)
             self._set_out(self._training, seen, members)  # from here on it can be resumed
-        return self._run(seen, members, held_out)
+        keep_some_rows(self, X)
+        return self._run(seen, members, held_out, watch)
 
     @writes
     def resume(
@@ -263,6 +275,8 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         y: Any = None,
         sample_weight: Any = None,
         *,
+        eval_set: Any = None,
+        callbacks: Any = None,
         X_val: Any = None,
         y_val: Any = None,
     ) -> Self:
@@ -272,7 +286,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
-            return fit_stream(self, X, resumes=True)
+            return fit_stream(self, X, resumes=True, eval_set=eval_set, callbacks=callbacks)
         with all_or_nothing(self):
             check_is_fitted(self)
             check_parameters(self)
@@ -281,16 +295,21 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             data = self._weighed(data)
             check_same_rows(self, seen_rows(data.labels), self._training.rows_seen)
             validation = self._read_validation(X_val, y_val, labels)
+            watch = watch_of(self, eval_set, callbacks, labels, resumes=True)
+            _check_one_way(X_val, eval_set)
             seen = self._training_view(self._training, data)
-            members, held_out = self._split(data, validation, self._training.split_seed)
-        return self._run(seen, members, held_out)
+            split_seed = self._training.split_seed
+            members, held_out = self._split(data, validation, split_seed, watch)
+        return self._run(seen, members, held_out, watch)
 
-    def _run(self, data: TrainingData, members: Array, held_out: Any) -> Self:
+    def _run(
+        self, data: TrainingData, members: Array, held_out: Any, watch: PassWatch | None
+    ) -> Self:
         """The passes of a fit, or those that are left of it."""
         n_steps = self._count_steps(self._training, data, members)
         n_steps -= self._count_steps_made(self._training)
         with progress(self._title(), n_steps, self._shows()) as report:
-            self._make_passes(self._training, data, members, held_out, report)
+            self._make_passes(self._training, data, members, held_out, report, watch)
         self._complete(self._training, data, members)
         return self
 
@@ -447,11 +466,15 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         model.rule = self._rule(model)
 
     def _split(
-        self, data: TrainingData, validation: TrainingData | None, seed: int
+        self,
+        data: TrainingData,
+        validation: TrainingData | None,
+        seed: int,
+        watch: PassWatch | None,
     ) -> tuple[Array, tuple[TrainingData, Array] | None]:
         """Rows to train on, and rows that early stopping looks at."""
         members = weighty(in_place(data.labels.size), data.weights)
-        if not self.early_stopping:
+        if not self.early_stopping or (watch is not None and watch.sets):
             return members, None
         if validation is not None:
             return members, (validation, in_place(validation.labels.size))
@@ -499,6 +522,13 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         with progress(title, total, self._shows(), is_search=True) as report:
             for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
         return values[int(np.argmin(errors))]
+
+
+def _check_one_way(X_val: Any, eval_set: Any) -> None:
+    if X_val is not None and eval_set is not None:
+        raise ValueError(
+            "X_val and eval_set are both for early stopping: give the rows as eval_set alone."
+        )
 
 
 # ---- what other files ask of a machine ---------------------------------------------------

@@ -15,6 +15,7 @@ from polyplane.engine.planes.hinge import HingeRule, hinge_epoch
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
+from polyplane.estimator.pass_watch import PassWatch
 from polyplane.estimator.planes.training import (
     NO_CHOICE,
     Course,
@@ -25,6 +26,7 @@ from polyplane.estimator.planes.training import (
     visit,
 )
 from polyplane.estimator.progress import Report, without_errors
+from polyplane.estimator.resuming import interrupts_wait
 from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.validation import TrainingData
 
@@ -42,6 +44,7 @@ class PlanePasses:
     shuffle: bool
     tol: float
     n_iter_no_change: int
+    early_stopping: bool
 
     def _setting(self, name: str) -> Any:
         """The value of a parameter, or what was found where it is 'auto'."""
@@ -134,8 +137,9 @@ class PlanePasses:
         members: Array,
         held_out: tuple[TrainingData, Array] | None,
         report: Report,
+        watch: PassWatch | None = None,
     ) -> None:
-        """Passes over the rows `members`, stopped early where rows are held out."""
+        """Passes over the rows `members`, stopped early where rows are held out or watched."""
         if not training.is_unfinished:
             self._set_out(training, data, members)
         views = [_own_view(data) for _ in training.models]
@@ -147,12 +151,30 @@ class PlanePasses:
                 effective_n_jobs(self.n_jobs),
                 report,
             )
-            self.n_iter_ += 1
-            if held_out is not None:
-                self._note_error(training, self._error(training, *held_out))
+            if self._end_of_pass(training, held_out, watch):
+                break
         for model, state in zip(training.models, training.watch.snapshots, strict=False):
             model.return_to(state)
         training.courses, training.watch = [], EarlyStopping()
+
+    def _end_of_pass(
+        self,
+        training: PlaneTraining,
+        held_out: tuple[TrainingData, Array] | None,
+        watch: PassWatch | None,
+    ) -> bool:
+        """Look at what all models together have reached; return whether a callback ends it.
+
+        Ctrl-C waits until the pass has been noted: who resumes goes on with the next.
+        """
+        with interrupts_wait():
+            self.n_iter_ += 1
+            if held_out is not None:
+                self._note_error(training, self._error(training, *held_out))
+            record = None if watch is None else watch.look(self)
+            if watch is not None and record is not None and self.early_stopping and watch.sets:
+                self._note_error(training, watch.error(record))
+        return watch is not None and record is not None and watch.is_ended_by(record)
 
     def _set_out(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
         """The beginning of all courses."""

@@ -14,9 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, count_rows
+from polyplane.estimator.pass_watch import hinge_loss
+from polyplane.estimator.planes.kept_rows import rows_kept_of
 from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
 from polyplane.estimator.thread_safety import finished_of, reads, reads_alone
 from polyplane.estimator.validation import TrainingData, read_matrix
+from polyplane.model.explanation import Explainer, Explanation
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 from polyplane.model.prediction import Features
 
@@ -98,6 +101,17 @@ class PlanePrediction:
     def _class_scores(self, X: Any) -> Array:
         return self._record().class_scores(*self._read(X))
 
+    def _loss_and_error(self, X: Any, codes: Array) -> tuple[float, float]:
+        record, (rows, order, n_jobs) = self._record(), self._read(X)
+        places = self._training.ranks[codes]
+        winners = record.classes_of(rows, order, n_jobs)
+        if hasattr(self, "predict_proba"):
+            logs = record.log_probabilities(rows, order, n_jobs)
+            loss = -float(logs[np.arange(places.size), places].mean())
+        else:
+            loss = hinge_loss(record.class_scores(rows, order, n_jobs), places)
+        return loss, float(np.mean(winners != places))
+
     @reads
     def assign(self, X: Any) -> Array:
         """Index in `planes_` of the plane that decides each row.
@@ -110,6 +124,45 @@ class PlanePrediction:
     def plane_scores(self, X: Any) -> Array:
         """Score of each plane on each row."""
         return self._record().plane_scores(*self._read(X))
+
+    @reads
+    def explain(self, X: Any, reference: Any = None) -> Explanation:
+        """What each column of each row gave to the lead of the predicted class over the next.
+
+        With `reference`, rows such as those of the training, contributions are what differs from
+        the mean over these; without, from columns that are 0.
+        """
+        n_columns, names = self._training.n_columns, vars(self).get("feature_names_in_")
+        if names is not None and len(names) != n_columns:
+            names = None  # they are those of a table, of which columns became several
+        explainer = Explainer(
+            self._record(),
+            self._features(self._training),
+            n_columns,
+            self._training.classes,
+            names,
+        )
+        if reference is not None:
+            explainer = explainer.with_reference(self._read(reference)[0])
+        rows, _, n_jobs = self._read(X)
+        return explainer.explain(rows, n_jobs)
+
+    @property
+    def feature_importances_(self) -> Array:
+        """How much each column matters: mean absolute contribution to the lead, which sum to 1.
+
+        Of up to 512 rows of the latest `fit`, as `explain` tells it with these as reference.
+        """
+        check_is_fitted(self)
+        rows = rows_kept_of(self)
+        if rows is None:
+            raise AttributeError(
+                f"{type(self).__name__} has no feature_importances_ without rows of a fit, which "
+                "streams, copies and model files do not keep: use explain(X, reference=X)"
+                ".importances."
+            )
+        found = self.explain(rows, reference=rows).importances
+        return found / (found.sum() or 1.0)
 
     # ---- fitted attributes ---------------------------------------------------------------
 

@@ -1,0 +1,244 @@
+"""Why rows were given their labels: what each column gave to the lead of the winner.
+
+The lead of a row is that of the winning class over the runner-up, in the scores of
+`decision_function`; where pairs of classes decide (multi_class='ovo'), whose rule is not a sum, it
+is the lead of the winner in the model of this pair. How it is shared out among columns is in
+`engine/planes/explaining.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyplane.engine.order import in_place
+from polyplane.engine.planes.contributions import (
+    ToColumns,
+    ToEntries,
+    ToOwners,
+    ToPairs,
+    Typical,
+)
+from polyplane.engine.planes.explaining import (
+    Explained,
+    Sides,
+    explain_best,
+    explain_soft,
+    mean_of_columns,
+    parts_of,
+)
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.products import HashedRows, n_mapped, unhashed
+from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, with_own_page
+from polyplane.model.plane_record import ROWS_WORTH_A_THREAD, PlaneRecord
+from polyplane.model.prediction import Features
+from polyplane.model.threads import shared_out
+
+__all__ = ["Explainer", "Explanation"]
+
+MOST_UNHASHED = 1 << 28  # weights of products, told apart again
+NOTHING_TYPICAL = Typical(np.empty((0, 0), np.float32), np.empty(0))
+NO_GROUPS = np.empty((0, 2), np.int32)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Of each row, what decided it: `lead` = sum of `contributions` over columns + `base`."""
+
+    contributions: Any  # [row, column] float32; CSR where X is sparse and its zeros give nothing
+    base: Array  # [row] float64: what no column gives
+    winner: Array  # [row]: the label predicted
+    runner_up: Array  # [row]: the label that scores next
+    planes: Array  # [row, 2]: in `planes_`, the best plane of the winner and of the runner-up
+    names: Sequence[str] | None = None  # of columns, where the model knows some
+
+    @property
+    def lead(self) -> Array:
+        """How far the winner is above the runner-up."""
+        total: Array = np.asarray(self.contributions.sum(axis=1, dtype=np.float64)).ravel()
+        return total + self.base
+
+    @property
+    def importances(self) -> Array:
+        """Mean over the rows of the absolute contribution of each column."""
+        total: Array = np.asarray(abs(self.contributions).sum(axis=0, dtype=np.float64)).ravel()
+        return total / max(1, self.base.size)
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """A finished classifier and the columns to which its features belong."""
+
+    record: PlaneRecord
+    features: Features
+    n_columns: int  # of the rows that features are made of
+    labels: Array  # of classes, sorted
+    names: Sequence[str] | None
+    typical: Typical = NOTHING_TYPICAL
+    shown_as: Array | None = None  # [column] int32: the one it is shown as, where some are one
+
+    def with_reference(self, rows: Any) -> "Explainer":
+        """Contributions are then what differs from the mean over these rows."""
+        record, rows = self._told_apart(rows)
+        of_columns = np.zeros((record.sums.shape[1], self._n_shown))
+        order = in_place(count_rows(rows))
+        mean_of_columns(rows, order, record.sums, *self._owners(), of_columns)
+        typical = Typical(of_columns.astype(np.float32), of_columns.sum(axis=1))
+        return replace(self, typical=typical)
+
+    def explain(self, rows: Any, n_jobs: int) -> Explanation:
+        """All rows, which are as planes see them."""
+        if self.labels.size < 2:
+            raise ValueError("There is nothing to explain before a second class has been met.")
+        order = in_place(count_rows(rows))
+        choices = self._choices_of_pairs(rows, order, n_jobs)
+        found = Explained(np.empty(order.size), choices, np.empty_like(choices))
+        record, rows = self._told_apart(rows)
+        contributions: Any
+        if self._keeps_zeros(rows):
+            values = np.zeros(rows.values.size, np.float32)
+            contributions = self._as_entries(rows, values)
+            _fill(record, rows, order, ToEntries(values), found, n_jobs)
+        else:
+            contributions = np.zeros((order.size, self._n_shown), np.float32)
+            _fill(record, rows, order, self._target(contributions), found, n_jobs)
+        return Explanation(
+            contributions,
+            found.base,
+            self.labels[found.choices[:, 0]],
+            self.labels[found.choices[:, 1]],
+            found.planes,
+            self.names,
+        )
+
+    def _choices_of_pairs(self, rows: Rows, order: Array, n_jobs: int) -> Array:
+        """Room for winners and runners-up; where pairs decide, those."""
+        choices = np.zeros((order.size, 2), np.int32)
+        if _pairs_decide(self.record):
+            scores = self.record.class_scores(rows, order, n_jobs)
+            choices[:, 0] = scores.argmax(axis=1)
+            scores[np.arange(order.size), choices[:, 0]] = -np.inf
+            choices[:, 1] = scores.argmax(axis=1)
+            choices[choices[:, 0] == choices[:, 1], 1] = 1  # all others are infinitely low
+        return choices
+
+    def _keeps_zeros(self, rows: Any) -> bool:
+        """Whether contributions are at the entries of sparse rows, and nowhere else."""
+        is_plain = self.typical is NOTHING_TYPICAL and self.shown_as is None
+        return is_plain and isinstance(rows, CsrRows)
+
+    def _as_entries(self, rows: Any, values: Array) -> Any:
+        """Contributions, which are yet to come, where rows have entries."""
+        columns = rows.columns.copy()
+        if self.features.columns is not None and self.features.columns.used is not None:
+            columns = self.features.columns.used[columns]
+        shape = count_rows(rows), self.n_columns
+        return sp.csr_matrix((values, columns, rows.starts.copy()), shape=shape, copy=False)
+
+    def _target(self, values: Array) -> Any:
+        """Where contributions go in a matrix."""
+        columns = self.features.columns
+        if self.features.products is not None:
+            return ToPairs(values, self.typical, *self._owners())
+        is_own = columns is None or (columns.table is None and columns.used is None)
+        if is_own and self.shown_as is None:
+            return ToColumns(values, self.typical)
+        return ToOwners(values, self.typical, self._owners()[0])
+
+    @property
+    def _n_shown(self) -> int:
+        return self.n_columns if self.shown_as is None else int(self.shown_as.max()) + 1
+
+    def _owners(self) -> tuple[Array, Array]:
+        """The two columns of each feature, which are the same unless it is a product."""
+        columns = self.features.columns
+        if self.features.products is not None:
+            first, second = _columns_of_products(self.n_columns)
+        elif columns is not None:
+            first = second = columns.columns_of_features()
+        else:
+            first = second = np.arange(self.n_columns, dtype=np.int32)
+        if self.shown_as is None:
+            return first, second
+        return self.shown_as[first], self.shown_as[second]
+
+    def _told_apart(self, rows: Any) -> tuple[PlaneRecord, Any]:
+        """The planes and the rows; hashed products are told apart again."""
+        record = self.record
+        if not isinstance(rows, HashedRows):
+            n_features = self._owners()[0].size
+            if len(record.sums) != n_features + 1:  # loops would write beyond the columns
+                raise ValueError(
+                    f"Planes have {len(record.sums) - 1} features, but {self.n_columns} columns "
+                    f"make {n_features}."
+                )
+            return record, rows
+        n_features = n_mapped(self.n_columns)
+        if n_features * record.sums.shape[1] > MOST_UNHASHED:
+            raise ValueError(
+                f"{self.n_columns} columns make {n_features:,} products, too many to explain one "
+                "by one: choose fewer columns, or see permutation_importance of scikit-learn."
+            )
+        sums = unhashed(record.sums, n_features, rows.totals.size)
+        return replace(record, sums=sums), rows.base
+
+
+def _pairs_decide(record: PlaneRecord) -> bool:
+    return record.decomposition.kind == "ovo" and not record.decomposition.is_joint
+
+
+def _columns_of_products(n_columns: int) -> tuple[Array, Array]:
+    """The two columns of each feature, by the order of `engine/rows/products.py`."""
+    last = np.repeat(np.arange(n_columns), np.arange(n_columns) + 2)
+    place = np.arange(last.size) - last * (last + 3) // 2
+    first = np.where(place == 0, last, place - 1)
+    return first.astype(np.int32), last.astype(np.int32)
+
+
+def _fill(
+    record: PlaneRecord, rows: Any, order: Array, target: Any, found: Explained, n_jobs: int
+) -> None:
+    """Each thread its share of the rows."""
+    sides = _sides_of(record)
+    given = _groups_of_pairs(record, found.choices) if _pairs_decide(record) else NO_GROUPS
+    explain = explain_soft if record.is_soft else explain_best
+
+    def work(first: int, last: int) -> None:
+        scorer = record.scorer()
+        own = sides._replace(given=given[first:last])
+        part = target
+        if not isinstance(target, ToEntries):
+            part = target._replace(values=target.values[first:last])
+        out = Explained(*(array[first:last] for array in found))
+        mine = with_own_page(rows)
+        explain(mine, order[first:last], scorer, own, parts_of(scorer, own), part, out)
+
+    shared_out(work, order.size, n_jobs, ROWS_WORTH_A_THREAD)
+
+
+def _sides_of(record: PlaneRecord) -> Sides:
+    """Groups that speak for and against each class, by rank; none where pairs decide."""
+    decomposition = record.decomposition
+    plus = np.arange(decomposition.n_classes, dtype=np.int32)
+    minus = np.full(plus.size, -1, np.int32)
+    if not decomposition.is_joint:
+        seconds = [problem.classes[1] for problem in decomposition.problems()]
+        if decomposition.kind == "ovr":
+            places = np.argsort(decomposition.ranks[seconds])
+            plus, minus = (2 * places + 1).astype(np.int32), (2 * places).astype(np.int32)
+        else:
+            plus = minus = np.empty(0, np.int32)
+    return Sides(
+        plus, minus, decomposition.n_groups(), record.n_units, record.n_estimators, NO_GROUPS
+    )
+
+
+def _groups_of_pairs(record: PlaneRecord, choices: Array) -> Array:
+    """Of winners and runners-up, their groups in the model of the two."""
+    codes = np.argsort(record.decomposition.ranks)[choices].astype(np.int64)
+    low, high = codes.min(axis=1), codes.max(axis=1)
+    place = high * (high - 1) // 2 + low
+    groups: Array = (2 * place[:, None] + (codes == high[:, None])).astype(np.int32)
+    return groups
