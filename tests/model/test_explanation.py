@@ -344,3 +344,48 @@ def test_tools_of_scikit_learn_take_them():
     kernel = pp.HullerClassifier(random_state=0).fit(pixels[:100], digits[:100])
     found = permutation_importance(kernel, pixels[:50], digits[:50], n_repeats=1)
     assert found.importances.shape == (64, 1)
+
+
+# ---- directions and tables -------------------------------------------------------------------
+
+
+def real_columns():
+    generator = np.random.default_rng(1)
+    columns = generator.standard_normal((80, 4)).astype(np.float32)
+    columns[:, 1] += columns[:, 0]
+    return columns, (columns[:, 0] * columns[:, 2] > 0).astype(int)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("has_reference", [False, True])
+def test_what_directions_give_is_shared_out_among_their_columns(is_sparse, has_reference):
+    columns, y = real_columns()
+    seen = sp.csr_matrix(columns) if is_sparse else columns
+    model = pp.PolyplaneClassifier(
+        columns="knots", directions="principal", n_planes=4, max_iter=2, random_state=0,
+        search=False,
+    ).fit(seen, y)  # fmt: skip
+    found = model.explain(seen, reference=seen if has_reference else None)
+    assert found.contributions.shape == columns.shape
+    np.testing.assert_allclose(found.lead, abs(model.decision_function(seen)), atol=1e-4)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", ["knots", "plain"])
+def test_contributions_are_of_the_columns_of_a_table(kind):
+    pandas = pytest.importorskip("pandas")
+    columns, y = real_columns()
+    frame = pandas.DataFrame({
+        "size": columns[:, 0], "colour": np.where(columns[:, 1] > 0, "red", "blue"),
+        "price": np.where(columns[:, 2] > 1, np.nan, columns[:, 2]), "weight": columns[:, 3],
+        "id": [f"row{k}" for k in range(80)],
+    })  # fmt: skip
+    with pytest.warns(UserWarning, match="'id' is another"):
+        model = pp.PolyplaneClassifier(columns=kind, directions="principal", n_planes=4, max_iter=2,
+                                       random_state=0, search=False).fit(frame, y)  # fmt: skip
+    found = model.explain(frame, reference=frame)
+    assert list(found.names) == list(frame.columns)
+    assert found.contributions.shape == frame.shape
+    assert not found.contributions[:, 4].any()
+    np.testing.assert_allclose(found.lead, abs(model.decision_function(frame)), atol=1e-4)
+    assert model.feature_importances_.shape == (5,)

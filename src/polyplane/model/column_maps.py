@@ -265,10 +265,10 @@ class FoldedMap:
         return _spread_planes(sums, self.used, self.n_columns)
 
     def columns_of_features(self) -> Array:
-        """The column of X to which each feature belongs."""
+        """The column of X, or behind them the direction, to which each feature belongs."""
         if self.used is not None:
             return self.used
-        columns = np.arange(self.n_columns, dtype=np.int32)
+        columns = np.arange(self.n_columns + n_directions(self.turn), dtype=np.int32)
         if self.table is None:
             return columns
         return np.concatenate([columns, np.repeat(columns, self.table.n_hats)])

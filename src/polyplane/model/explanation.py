@@ -31,7 +31,15 @@ from polyplane.engine.planes.explaining import (
 )
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import HashedRows, n_mapped, unhashed
-from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, with_own_page
+from polyplane.engine.rows.storage import (
+    CsrRows,
+    Rows,
+    count_rows,
+    matrix_of,
+    packed,
+    with_own_page,
+)
+from polyplane.engine.rows.turned import Turn, n_directions
 from polyplane.model.plane_record import ROWS_WORTH_A_THREAD, PlaneRecord
 from polyplane.model.prediction import Features
 from polyplane.model.threads import shared_out
@@ -41,6 +49,7 @@ __all__ = ["Explainer", "Explanation"]
 MOST_UNHASHED = 1 << 28  # weights of products, told apart again
 NOTHING_TYPICAL = Typical(np.empty((0, 0), np.float32), np.empty(0))
 NO_GROUPS = np.empty((0, 2), np.int32)
+TINY = 1e-6  # beside ranks, whose deviation is 1
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,8 @@ class Explainer:
         else:
             contributions = np.zeros((order.size, self._n_shown), np.float32)
             _fill(record, rows, order, self._target(contributions), found, n_jobs)
+            if self._turn is not None:
+                contributions = self._by_column(contributions, rows, self._turn)
         return Explanation(
             contributions,
             found.base,
@@ -148,8 +159,46 @@ class Explainer:
         return ToOwners(values, self.typical, self._owners()[0])
 
     @property
+    def _turn(self) -> Turn | None:
+        return None if self.features.columns is None else self.features.columns.turn
+
+    @property
     def _n_shown(self) -> int:
-        return self.n_columns if self.shown_as is None else int(self.shown_as.max()) + 1
+        """Columns that are shown, and directions behind them."""
+        return self._n_columns_shown + n_directions(self._turn)
+
+    @property
+    def _n_columns_shown(self) -> int:
+        """Some may have no part in any row, such as those that were set aside."""
+        if self.shown_as is None:
+            return self.n_columns
+        n_named = 0 if self.names is None else len(self.names)
+        return max(int(self.shown_as.max()) + 1, n_named)
+
+    def _shown(self) -> Array:
+        """As what each column is shown, and each direction behind them."""
+        columns = self.shown_as
+        if columns is None:
+            columns = np.arange(self.n_columns, dtype=np.int32)
+        behind = np.arange(self._n_columns_shown, self._n_shown, dtype=np.int32)
+        shown: Array = np.concatenate([columns, behind])
+        return shown
+
+    def _by_column(self, contributions: Array, rows: Any, turn: Turn) -> Array:
+        """What directions give, shared out among their columns by the sizes of their terms."""
+        ranked = np.flatnonzero(np.diff(turn.knot_starts))
+        base = rows.base.base
+        values = matrix_of(packed(base, in_place(count_rows(base))), self.n_columns)[:, ranked]
+        sizes = np.empty(values.shape)
+        for k, (j, column) in enumerate(zip(ranked, values.toarray().T, strict=True)):
+            part = slice(turn.knot_starts[j], turn.knot_starts[j + 1])
+            sizes[:, k] = np.abs(np.interp(column, turn.knots[part], turn.ranks[part])) + TINY
+        n_shown = self._n_columns_shown
+        weights = np.abs(turn.weights).astype(np.float64)
+        given = sizes * ((contributions[:, n_shown:] / (sizes @ weights)) @ weights.T)
+        shown = contributions[:, :n_shown].copy()
+        np.add.at(shown.T, self._shown()[ranked], given.T.astype(np.float32))
+        return shown
 
     def _owners(self) -> tuple[Array, Array]:
         """The two columns of each feature, which are the same unless it is a product."""
@@ -160,9 +209,8 @@ class Explainer:
             first = second = columns.columns_of_features()
         else:
             first = second = np.arange(self.n_columns, dtype=np.int32)
-        if self.shown_as is None:
-            return first, second
-        return self.shown_as[first], self.shown_as[second]
+        shown = self._shown()
+        return shown[first], shown[second]
 
     def _told_apart(self, rows: Any) -> tuple[PlaneRecord, Any]:
         """The planes and the rows; hashed products are told apart again."""

@@ -23,7 +23,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from polyplane.data.chunks import DataError, placed
+import numpy as np
+
+from polyplane.data.chunks import Array, DataError, placed
 from polyplane.data.table.categories import Categories, Pair
 from polyplane.data.table.kinds import (
     ASIDE,
@@ -141,6 +143,14 @@ class Layout:
     def set_aside(self) -> list[str]:
         """Columns that are known and not read."""
         return [source.name for source in self.sources if source.kind == ASIDE]
+
+    def sources_of_columns(self) -> Array | None:
+        """The source of each column of X; None where they are hashed together."""
+        if self.categories.n_hash:
+            return None
+        places = {source.name: place for place, source in enumerate(self.sources)}
+        pairs = [places[pair.source] for pair in self.categories.numbers]
+        return np.array([*self.number_sources, *pairs], np.int32)
 
     @property
     def feature_names(self) -> list[str]:

@@ -17,6 +17,7 @@ from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.estimator.pass_watch import hinge_loss
 from polyplane.estimator.planes.kept_rows import rows_kept_of
 from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
+from polyplane.estimator.tables import layout_of
 from polyplane.estimator.thread_safety import finished_of, reads, reads_alone
 from polyplane.estimator.validation import TrainingData, read_matrix
 from polyplane.model.explanation import Explainer, Explanation
@@ -133,14 +134,17 @@ class PlanePrediction:
         the mean over these; without, from columns that are 0.
         """
         n_columns, names = self._training.n_columns, vars(self).get("feature_names_in_")
-        if names is not None and len(names) != n_columns:
-            names = None  # they are those of a table, of which columns became several
+        layout = layout_of(self)
+        shown_as = None if layout is None else layout.sources_of_columns()
+        if layout is not None and shown_as is None:
+            names = layout.feature_names
         explainer = Explainer(
             self._record(),
             self._features(self._training),
             n_columns,
             self._training.classes,
             names,
+            shown_as=shown_as,
         )
         if reference is not None:
             explainer = explainer.with_reference(self._read(reference)[0])
