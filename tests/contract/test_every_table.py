@@ -98,6 +98,7 @@ def test_a_chunk_that_is_refused_changes_nothing(streaming_machine):
         ({"age": "old"}, "found text such as 'old' in column 'age', expected numbers"),
         ({"since": "soon"}, "found text such as 'soon' in column 'since', expected dates"),
         ({"age": np.inf}, "infinite value in column 'age'"),
+        ({"age": 1e30}, "values as large as 1e.30.* column 'age'"),
     ],
 )
 def test_errors_name_the_column(machine, changes, words):

@@ -55,10 +55,12 @@ class Frame(NamedTuple):
 
 def is_frame(X: Any) -> bool:
     """Whether X has columns of their own types; a series is none."""
+    if isinstance(X, np.ndarray | pa.ChunkedArray):
+        return False
     is_arrow = isinstance(X, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
-    has_columns = hasattr(X, "columns") and getattr(X, "ndim", 2) == 2
-    speaks = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
-    return is_arrow or (has_columns and (speaks or _is_pandas(X)))
+    is_series = hasattr(type(X), "dtype")
+    speaks = hasattr(X, "__dataframe__") or (hasattr(X, "__arrow_c_stream__") and not is_series)
+    return is_arrow or speaks or _is_pandas(X)
 
 
 def has_texts(X: Any) -> bool:
@@ -93,7 +95,7 @@ def frame_of(X: Any) -> Frame:
 
 def _is_pandas(X: Any) -> bool:
     """By its methods: pandas itself need not be there."""
-    return hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")
+    return all(hasattr(type(X), name) for name in ("iloc", "dtypes", "columns"))
 
 
 def _combined(column: Any) -> Any:
