@@ -174,6 +174,13 @@ def test_a_gap_that_training_had_not_met_is_the_median():
     np.testing.assert_array_equal(X, [[5.0], [2.0]])
 
 
+def test_no_row_of_a_frame_is_left_out():
+    layout = Layout(missing="skip")
+    rows_of(frame_of(pa.table({"a": [1.0, 5.0]})), layout.copied())
+    with pytest.raises(DataError, match="row 1 of X: found no value in column 'a'"):
+        rows_of(frame_of(pa.table({"a": [1.0, None]})), layout)
+
+
 @pytest.mark.parametrize("value", [None, 3.0, "same"])
 def test_columns_that_are_missing_everywhere_or_of_one_value(value):
     frame = pd.DataFrame({"a": [value] * 60, "b": range(60)})

@@ -17,7 +17,7 @@ import pyarrow.interchange
 
 from polyplane.data.chunks import Array, BadRows, DataError
 from polyplane.data.table.kinds import LIST, NUMERIC, UNKNOWN, kind_of_type
-from polyplane.data.table.layout import Layout, TableOptions, places_in
+from polyplane.data.table.layout import ERROR, SKIP, Layout, TableOptions, places_in
 from polyplane.data.table.rows import TableRows, laid_out
 
 __all__ = ["Frame", "frame_of", "has_texts", "is_frame", "rows_of"]
@@ -155,7 +155,10 @@ def _text_of(value: Any, name: Any) -> str | None:
 
 
 def rows_of(frame: Frame, layout: Layout, categorical: Sequence[str | int] = ()) -> Any:
-    """Rows of X; a layout that is empty is learned from them."""
+    """Rows of X, one for each of the frame; a layout that is empty is learned from them."""
+    if layout.missing == SKIP:  # which is for files: here no row can be left out
+        layout = layout.copied()
+        layout.missing = ERROR
     names = frame.texts
     _check_columns(frame)
     is_new = not layout.sources

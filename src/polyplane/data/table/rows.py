@@ -297,7 +297,8 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     lacks = _gaps_of(block, numbers)
     if learns:
         _learn_medians(numbers, lacks, layout)
-    _count_gaps(block, lacks, layout)
+    if learns or path is not None:  # prediction of frames changes nothing
+        _count_gaps(block, lacks, layout)
     facets = _facets(block, lacks, layout, learns)
     if learns and not layout.grows:
         _learn_categories(facets, layout)
