@@ -12,7 +12,7 @@ from sklearn.base import clone
 import polyplane as pp
 from polyplane.data.table.frames import frame_of, rows_of
 from polyplane.data.table.layout import Layout
-from tests.contract.sameness import assert_same_scores, scores_of
+from tests.contract.sameness import assert_same_scores, lasting_state, scores_of
 
 N_ROWS = 60
 RANDOM = np.random.default_rng(5)
@@ -44,6 +44,14 @@ def test_a_table_is_learned_as_its_rows_are(machine):
     assert model.feature_names_in_.tolist() == list(FRAME)
     assert model.layout_ == layout
     assert_same_scores(model, model, X)  # rows that have been laid out are taken as they are
+
+
+def test_prediction_of_tables_changes_nothing(machine):
+    model = machine.fit(FRAME, LABELS)
+    before, layout = lasting_state(model), pickle.dumps(model.layout_)
+    scores_of(model, FRAME.assign(town="Rome", age=np.nan, colour=None))
+    assert lasting_state(model) == before
+    assert pickle.dumps(model.layout_) == layout
 
 
 def test_any_library_and_any_order_of_columns_will_do(machine):
@@ -98,6 +106,7 @@ def test_a_chunk_that_is_refused_changes_nothing(streaming_machine):
         ({"age": "old"}, "found text such as 'old' in column 'age', expected numbers"),
         ({"since": "soon"}, "found text such as 'soon' in column 'since', expected dates"),
         ({"age": np.inf}, "infinite value in column 'age'"),
+        ({"age": 1e30}, "values as large as 1e.30.* column 'age'"),
     ],
 )
 def test_errors_name_the_column(machine, changes, words):

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 from polyplane.data.chunk_sizes import widened
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows
-from polyplane.estimator.tables import rows_of_table, width_of
+from polyplane.estimator.tables import layout_of, rows_of_table, width_of
 from polyplane.model.input_rows import INDEX_DTYPES, checked_rows
 from polyplane.model.kernels import no_rows
 
@@ -55,7 +55,7 @@ def read_matrix(estimator: Any, X: Any, reset: bool, constant: float) -> Rows:
     laid_out = rows_of_table(estimator, X, begins=reset, grows=False)
     if laid_out is not None:
         X = check_array(laid_out, **_options(laid_out))
-        return checked_rows(_as_wide(estimator, X), constant)
+        return _named_rows(estimator, _as_wide(estimator, X), constant)
     if reset or not _is_plain(estimator, X):
         X = validate_data(estimator, _bytes_of(X), reset=reset, **_options(X))
     return checked_rows(X, constant)
@@ -80,7 +80,7 @@ def read_matrix_and_labels(
         X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
     if _small_integers(y) is None:
         check_classification_targets(y)
-    return checked_rows(X, constant), y
+    return _named_rows(estimator, X, constant), y
 
 
 def read_training(
@@ -163,6 +163,20 @@ def _are_plain_labels(y: Any, n_rows: int) -> bool:
     """The same of y."""
     is_vector = type(y) is np.ndarray and y.shape == (n_rows,)
     return is_vector and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
+
+
+def _named_rows(estimator: Any, X: Any, constant: float) -> Rows:
+    """Checked rows; what is wrong with a number of a table is said with its column."""
+    try:
+        return checked_rows(X, constant)
+    except ValueError as error:
+        layout = layout_of(estimator)
+        if layout is None:
+            raise
+        sizes: Any = abs(X).max(axis=0)  # of sparse rows, sparse
+        largest = sizes.toarray() if sp.issparse(X) else sizes
+        name = layout.feature_names[int(largest.argmax())]
+        raise ValueError(f"{error} This is said of column {name!r}.") from None
 
 
 def _as_wide(estimator: Any, X: Any) -> Any:

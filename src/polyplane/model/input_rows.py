@@ -65,7 +65,10 @@ def _native(whole: Array) -> Array:
 def _check_magnitude(values: Array) -> None:
     largest = largest_magnitude(values)
     if np.isnan(largest):
-        raise ValueError("Input X contains NaN: fill or drop the missing values first.")
+        raise ValueError(
+            "Input X contains NaN: fill or drop the missing values first, or give a DataFrame, in "
+            "which they are learned from."
+        )
     if np.isinf(largest):
         raise ValueError("Input X contains infinity: replace or drop such values first.")
     if largest > LARGEST:

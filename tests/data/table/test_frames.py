@@ -174,6 +174,13 @@ def test_a_gap_that_training_had_not_met_is_the_median():
     np.testing.assert_array_equal(X, [[5.0], [2.0]])
 
 
+def test_no_row_of_a_frame_is_left_out():
+    layout = Layout(missing="skip")
+    rows_of(frame_of(pa.table({"a": [1.0, 5.0]})), layout.copied())
+    with pytest.raises(DataError, match="row 1 of X: found no value in column 'a'"):
+        rows_of(frame_of(pa.table({"a": [1.0, None]})), layout)
+
+
 @pytest.mark.parametrize("value", [None, 3.0, "same"])
 def test_columns_that_are_missing_everywhere_or_of_one_value(value):
     frame = pd.DataFrame({"a": [value] * 60, "b": range(60)})
@@ -277,10 +284,21 @@ def test_frames_that_are_no_tables_are_refused(frame, words):
         learned(frame)
 
 
+@pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__dataframe__"])
+def test_whatever_speaks_a_protocol_is_a_frame(protocol):
+    table = pa.table({"a": [1.5, None], "b": ["x", "y"]})
+    strange = type(
+        "Strange", (), {protocol: lambda self, *a, **k: getattr(table, protocol)(*a, **k)}
+    )
+    assert is_frame(strange())
+    np.testing.assert_array_equal(learned(strange())[0], learned(table)[0])
+
+
 def test_what_is_a_frame():
     table = pa.table({"a": [1]})
     assert all(map(is_frame, [table, table.to_pandas(), polars.from_arrow(table)]))
     assert is_frame(table.to_batches()[0])
+    assert is_frame(pd.DataFrame({"dtype": [1], "ndim": [2]}))
     others = np.ones((2, 2)), [[1]], sp.eye(2), pd.Series([1]), polars.Series([1])
     assert not any(map(is_frame, others))
     assert has_texts(np.array([["a", 1]], object))

@@ -174,7 +174,7 @@ def _is_text(column: Sequence[str]) -> bool:
         is_plain = False
     if not is_plain:  # Python takes 1_0, and digits of other scripts
         present = _present(column)
-        n_texts = sum(not _is_number(text) for text in present)
+        n_texts = sum(n for text, n in Counter(present).items() if not _is_number(text))
         is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > len(present)
         return is_often or 2 * n_texts > len(present)
     return False
@@ -262,6 +262,7 @@ class _CsvRows:
         self.unsure_line = unsure_line  # a first line that may be a header
         self.has_quotes = has_quotes  # else they are but characters
         self.has_long_field = False  # so far
+        self.has_padding = False  # so far, where Arrow stumbles over it
         self.types = {place: pa.float64() for place in places.numbers + labels}
         self.types |= dict.fromkeys(texts, DICTIONARY)
         self.uses = None if texts else _uses(places, width)
@@ -344,7 +345,16 @@ class _CsvRows:
     def _parsed(self, block: Block) -> dict[int, Any] | None:
         """Arrow arrays by position; None where Arrow refuses the block."""
         is_quoted = self.has_quotes and b'"' in block.text
-        text = block.text if is_quoted else without_padding(block.text, self.delimiter)
+        found = None
+        if is_quoted or not self.has_padding:
+            found = self._parsed_as_it_is(block.text, is_quoted)
+        if found is None and not is_quoted:  # blanks around ? and NA hide that they are gaps
+            text = without_padding(block.text, self.delimiter)
+            found = self._parsed_as_it_is(text, is_quoted)
+            self.has_padding |= found is not None
+        return found
+
+    def _parsed_as_it_is(self, text: bytes, is_quoted: bool) -> dict[int, Any] | None:
         try:
             table = pyarrow.csv.read_csv(
                 pa.BufferReader(text),

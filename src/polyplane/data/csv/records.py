@@ -90,9 +90,14 @@ def _check_nul(text: bytes, line: int, path: str) -> None:
 
 def count_lines(text: bytes) -> int:
     """How many lines end in the text, by LF, CRLF or CR."""
-    n_lines = int(np.count_nonzero(np.frombuffer(text, np.uint8) == LINE_FEED))
+    letters = np.frombuffer(text, np.uint8)
+    is_feed = letters == LINE_FEED
+    n_lines = int(np.count_nonzero(is_feed))
     if b"\r" in text:
-        n_lines += text.count(b"\r") - text.count(b"\r\n")
+        is_return = letters == CARRIAGE_RETURN
+        n_lines += int(np.count_nonzero(is_return)) - int(
+            np.count_nonzero(is_return[:-1] & is_feed[1:])
+        )
     return n_lines
 
 
@@ -164,7 +169,7 @@ def records_of(
     block: Block, delimiter: str, path: str, has_quotes: bool = True
 ) -> Iterator[Record]:
     """Records that are not blank; bytes that are not UTF-8 stay in them as surrogates."""
-    lines = io.StringIO(block.text.decode("utf-8", "surrogateescape"), newline="")
+    lines = io.TextIOWrapper(io.BytesIO(block.text), "utf-8", "surrogateescape", newline="")
     if has_quotes:
         reader = csv.reader(lines, delimiter=delimiter)
     else:
@@ -191,9 +196,11 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
 
     They are if they join lines that by themselves have equal numbers of fields.
     """
+    if delimiter != "\t" or b'"' not in head:
+        return False
     text = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
     lines = [line for line in text.splitlines() if line.strip()]
-    if delimiter != "\t" or b'"' not in text or len(lines) < ENOUGH_LINES:
+    if b'"' not in text or len(lines) < ENOUGH_LINES:
         return False
     is_open = len(head) < BLOCK_BYTES and _end_of_records(text, delimiter, True)[1] >= 0
     if not is_open and first_long_field(Block(text, 1), delimiter) is None:
@@ -205,9 +212,6 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
 def without_padding(text: bytes, delimiter: str) -> bytes:
     """The same fields without blanks around them, of text without quotes."""
     blanks = b" \t".replace(delimiter.encode(), b"")
-    mark = delimiter.encode()
-    if not any(mark + blanks[:1] in text or blanks[:1] + end in text for end in (mark, b"\n")):
-        return text
     out = np.empty(len(text), np.uint8)
     n = _strip(np.frombuffer(text, np.uint8), ord(delimiter), blanks[0], out)
     return out[:n].tobytes()
@@ -247,7 +251,7 @@ def delimiter_of(head: bytes) -> str:
     """That which gives most of the first records the same number of fields, and most fields."""
 
     def evenness(delimiter: str) -> tuple[int, int]:
-        lines = io.StringIO(head.decode("utf-8", "replace"), newline="")
+        lines = io.TextIOWrapper(io.BytesIO(head), "utf-8", "replace", newline="")
         try:
             records = filter(None, csv.reader(lines, delimiter=delimiter))
             widths = [len(fields) for fields in islice(records, RECORDS_TRIED)]

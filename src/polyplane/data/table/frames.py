@@ -17,7 +17,7 @@ import pyarrow.interchange
 
 from polyplane.data.chunks import Array, BadRows, DataError
 from polyplane.data.table.kinds import LIST, NUMERIC, UNKNOWN, kind_of_type
-from polyplane.data.table.layout import Layout, TableOptions, places_in
+from polyplane.data.table.layout import ERROR, SKIP, Layout, TableOptions, places_in
 from polyplane.data.table.rows import TableRows, laid_out
 
 __all__ = ["Frame", "frame_of", "has_texts", "is_frame", "rows_of"]
@@ -55,10 +55,12 @@ class Frame(NamedTuple):
 
 def is_frame(X: Any) -> bool:
     """Whether X has columns of their own types; a series is none."""
+    if isinstance(X, np.ndarray | pa.ChunkedArray):
+        return False
     is_arrow = isinstance(X, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
-    has_columns = hasattr(X, "columns") and getattr(X, "ndim", 2) == 2
-    speaks = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")
-    return is_arrow or (has_columns and (speaks or _is_pandas(X)))
+    is_series = hasattr(type(X), "dtype")
+    speaks = hasattr(X, "__dataframe__") or (hasattr(X, "__arrow_c_stream__") and not is_series)
+    return is_arrow or speaks or _is_pandas(X)
 
 
 def has_texts(X: Any) -> bool:
@@ -93,7 +95,7 @@ def frame_of(X: Any) -> Frame:
 
 def _is_pandas(X: Any) -> bool:
     """By its methods: pandas itself need not be there."""
-    return hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")
+    return all(hasattr(type(X), name) for name in ("iloc", "dtypes", "columns"))
 
 
 def _combined(column: Any) -> Any:
@@ -153,7 +155,10 @@ def _text_of(value: Any, name: Any) -> str | None:
 
 
 def rows_of(frame: Frame, layout: Layout, categorical: Sequence[str | int] = ()) -> Any:
-    """Rows of X; a layout that is empty is learned from them."""
+    """Rows of X, one for each of the frame; a layout that is empty is learned from them."""
+    if layout.missing == SKIP:  # which is for files: here no row can be left out
+        layout = layout.copied()
+        layout.missing = ERROR
     names = frame.texts
     _check_columns(frame)
     is_new = not layout.sources

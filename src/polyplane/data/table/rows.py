@@ -76,6 +76,7 @@ class TableBlock(NamedTuple):
     others: dict[int, Any]  # texts or dates by source
     y: Array
     is_bytes: bool  # whether numbers are, but for gaps
+    is_whole: bool = False  # it is known that no number is missing
 
     @property
     def n_rows(self) -> int:
@@ -119,7 +120,8 @@ class TableRows:
 
     def numbers_block(self, numbers: Array, y: Array) -> TableBlock:
         """A block of rows that have been read as numbers, all of them there."""
-        return TableBlock(numbers, tuple(range(len(self.layout.sources))), {}, y, False)
+        sources = tuple(range(len(self.layout.sources)))
+        return TableBlock(numbers, sources, {}, y, False, is_whole=True)
 
     def labels(self, columns: Mapping[int, Any], n_rows: int) -> tuple[Array, Array]:
         """Labels, and where they are flawed; empty if there is no label column."""
@@ -271,9 +273,10 @@ def _as_one(pieces: Iterable[TableBlock | Chunk]) -> Iterator[TableBlock | Chunk
         y = np.concatenate([block.y for block in blocks])
         others = {i: _joined([block.others[i] for block in blocks]) for i in blocks[0].others}
         is_bytes = all(block.is_bytes for block in blocks)
+        is_whole = all(block.is_whole for block in blocks)
         first = blocks[0].number_sources
         blocks.clear()
-        yield TableBlock(numbers, first, others, y, is_bytes)
+        yield TableBlock(numbers, first, others, y, is_bytes, is_whole)
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -283,16 +286,20 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     """The rows of X; a layout that is open is learned from them, or grows."""
     learns = not layout.is_learned
+    if not learns and block.is_whole and not layout.categories.width:
+        return block.numbers
     if learns:
         _learn_kinds(block, layout)
     block = _settled(block, layout, path)
     if learns:
         _learn_numbers(block, layout)
     numbers = _with_days(block, layout)
+    lacks = _gaps_of(block, numbers)
     if learns:
-        _learn_medians(numbers, layout)
-    _count_gaps(block, numbers, layout)
-    facets = _facets(block, numbers, layout, learns)
+        _learn_medians(numbers, lacks, layout)
+    if learns or path is not None:  # prediction of frames changes nothing
+        _count_gaps(block, lacks, layout)
+    facets = _facets(block, lacks, layout, learns)
     if learns and not layout.grows:
         _learn_categories(facets, layout)
     elif layout.grows:
@@ -301,7 +308,8 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
         layout.is_learned = True
         _check_something_is_left(layout, path)
         _remark_aside(layout, path)
-    return _written(_filled(numbers, layout, block.is_bytes and layout.is_dense), facets, layout)
+    numbers = _filled(numbers, lacks, layout, block.is_bytes and layout.is_dense)
+    return _written(numbers, facets, layout)
 
 
 def _check_something_is_left(layout: Layout, path: Any) -> None:
@@ -325,9 +333,17 @@ def _remark_aside(layout: Layout, path: Any) -> None:
         )
 
 
-def _count_gaps(block: TableBlock, numbers: Array, layout: Layout) -> None:
+def _gaps_of(block: TableBlock, numbers: Array) -> Array | None:
+    """True where a number is missing; None if none is."""
+    if numbers.dtype.kind != "f" or (block.is_whole and not block.others):
+        return None
+    lacks: Array = np.isnan(numbers)
+    return lacks if lacks.any() else None
+
+
+def _count_gaps(block: TableBlock, lacks: Array | None, layout: Layout) -> None:
     """How many values of each source are missing."""
-    lacking = np.isnan(numbers).sum(axis=0) if numbers.dtype.kind == "f" else []
+    lacking = [] if lacks is None else lacks.sum(axis=0).tolist()
     found = {
         layout.sources[i].name: int(n) for i, n in zip(layout.number_sources, lacking, strict=False)
     }
@@ -410,12 +426,12 @@ def _with_days(block: TableBlock, layout: Layout) -> Array:
     return numbers
 
 
-def _learn_medians(numbers: Array, layout: Layout) -> None:
+def _learn_medians(numbers: Array, lacks: Array | None, layout: Layout) -> None:
     """What a missing number is; 0 where there is none at all."""
     some = numbers[:: max(1, len(numbers) // ROWS_FOR_MEDIANS)]
     has_gaps: Array = np.zeros(numbers.shape[1], np.bool_)
-    if numbers.dtype.kind == "f":
-        has_gaps = np.asarray(np.isnan(numbers).any(axis=0))
+    if lacks is not None:
+        has_gaps = np.asarray(lacks.any(axis=0))
     medians = np.zeros(numbers.shape[1])
     if len(some):
         medians[~has_gaps] = np.median(some[:, ~has_gaps], axis=0)
@@ -429,15 +445,15 @@ def _learn_medians(numbers: Array, layout: Layout) -> None:
 
 
 def _facets(
-    block: TableBlock, numbers: Array, layout: Layout, learns: bool
+    block: TableBlock, lacks: Array | None, layout: Layout, learns: bool
 ) -> list[Facet | WordFacet]:
     """What rows say besides numbers, from left to right."""
     columns = {i: k for k, i in enumerate(layout.number_sources)}
     fills = layout.missing == FILL
     facets: list[Facet | WordFacet] = []
     for i, source in enumerate(layout.sources):
-        if i in columns and fills and numbers.dtype.kind == "f":
-            facets += _gaps(source, np.isnan(numbers[:, columns[i]]), layout, learns)
+        if i in columns and fills and lacks is not None:
+            facets += _gaps(source, lacks[:, columns[i]], layout, learns)
         if source.kind == DATE:
             facets += _parts(source, block.others[i], layout, learns)
         elif source.kind == CATEGORY:
@@ -488,15 +504,13 @@ def _learn_categories(facets: Sequence[Facet | WordFacet], layout: Layout) -> No
 # ---- rows of X ---------------------------------------------------------------------------
 
 
-def _filled(numbers: Array, layout: Layout, is_bytes: bool) -> Array:
+def _filled(numbers: Array, lacks: Array | None, layout: Layout, is_bytes: bool) -> Array:
     """Numbers without gaps."""
-    if numbers.dtype.kind == "f":
-        is_absent = np.isnan(numbers)
-        if is_absent.any():
-            fills = np.zeros(numbers.shape[1], np.float32)
-            if layout.missing == FILL:
-                fills[:] = [layout.sources[i].fill for i in layout.number_sources]
-            numbers = np.where(is_absent, fills, numbers)
+    if lacks is not None:
+        fills = np.zeros(numbers.shape[1], np.float32)
+        if layout.missing == FILL:
+            fills[:] = [layout.sources[i].fill for i in layout.number_sources]
+        numbers = np.where(lacks, fills, numbers)
     if is_bytes and not (numbers.dtype.kind == "f" and (numbers != np.floor(numbers)).any()):
         return numbers.astype(np.uint8, copy=False)
     return numbers.astype(np.float32, copy=False)
