@@ -261,7 +261,9 @@ def test_probabilities_are_calibrated_by_rows_held_out():
     X = generator.normal(size=(6_000, 4)).astype(np.float32)
     p = 1 / (1 + np.exp(-4 * np.sign(X[:, 0] * X[:, 1]) * np.minimum(np.abs(X[:, 2]), 1)))
     y = (generator.random(6_000) < p).astype(int)
-    sure = PolyplaneClassifier(random_state=0, learn_from="unsure", shrinkage=0.0, units=1)
+    sure = PolyplaneClassifier(
+        random_state=0, learn_from="unsure", shrinkage=0.0, units=1, step_size=0.9, max_iter=40
+    )
     model = sure.fit(X[:600], y[:600])  # so few that the planes learn them by heart
     calibrated = model.predict_proba(X[4_000:])
     model._training.own.calibration = 1.0

@@ -23,7 +23,7 @@ from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
 from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData
-from polyplane.model.column_maps import KINDS, ColumnMap, can_turn, column_map
+from polyplane.model.column_maps import ColumnMap, can_turn, column_map
 from polyplane.model.decomposition import Decomposition
 
 __all__ = ["GoOn", "Setting", "Split", "Trials"]
@@ -34,6 +34,7 @@ SHARE_OF_MANY = 3  # of very many rows one in so many, up to twice as many
 FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
 N_SPLITS = 3
 FEW_CLASSES = 4  # are tried on more rows
+MANY_CLASSES = 9  # are not tried with fine columns and directions: dear there, and no better
 MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 640), (16, 640)  # of a class, and of all, at first
 MOST_KNOTTED = 300  # columns with knots: 2,000 rows with 590 took 42 seconds, and 3 without
 MOST_PAIRED = 20  # classes that are taken in pairs
@@ -62,7 +63,8 @@ FIRST_CHANGES: tuple[Setting, ...] = (
 )
 
 
-TURNED = "knots", "fine"  # columns that are tried with directions
+TRIED = "plain", "knots", "fine"  # columns; ranks without hats never won
+TURNED = "knots", "fine"  # those that are tried with directions
 
 
 class View(NamedTuple):
@@ -136,17 +138,23 @@ class Trials:
         def mapped(view: View) -> ColumnMap:
             return column_map(rows, order, n_columns, view.kind, True, is_set, view.turns)
 
-        kinds = [machine.columns] if is_set else KINDS
+        kinds = [machine.columns] if is_set else self._kinds()
         maps = {view: mapped(view) for view in (View(kind, False) for kind in kinds)}
         if not is_set:
             maps = {k: one for k, one in maps.items() if one.count_knotted() <= MOST_KNOTTED}
         if not any(columns.has_knots for columns in maps.values()):
             view = next(iter(maps))
             return {view: maps[view]}
-        if machine.directions != "none":
+        is_open = machine.directions == "auto" and self.labels.size < MANY_CLASSES
+        if is_open or machine.directions == "principal":
             turned = [View(kind, True) for (kind, _), one in maps.items() if can_turn(one)]
             maps |= {view: mapped(view) for view in turned if is_set or view.kind in TURNED}
         return maps
+
+    def _kinds(self) -> list[str]:
+        """Of columns that are tried."""
+        has_many = self.labels.size >= MANY_CLASSES
+        return [kind for kind in TRIED if kind != "fine" or not has_many]
 
     # ---- candidates ------------------------------------------------------------------------
 
@@ -213,10 +221,13 @@ class Trials:
     def _with_passes(self, best: Setting, report: Report) -> tuple[Setting, float]:
         """As many passes as are worth their time, and the calibration after them."""
         n_passes, n_most = self.rungs[-1], self.n_passes
+        if self.machine.max_iter != "auto":
+            n_most = int(self.machine.max_iter)
+            n_passes = max(n_passes, n_most)  # calibrated for as many as will be made
         judgement = self.judge(best, n_passes, report)
         if self.is_small_sample:
             n_passes = n_most  # more rows than are tried here carry more passes
-        elif n_most > n_passes and self.machine.max_iter == "auto":
+        elif n_most > n_passes:
             after_all = self.judge(best, n_most, report)
             if after_all.loss < WORTH_IT * judgement.loss:
                 n_passes, judgement = n_most, after_all

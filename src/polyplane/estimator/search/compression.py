@@ -17,7 +17,7 @@ from polyplane.engine.planes.planes import Array
 
 __all__ = ["needed_planes"]
 
-SHARES_AT_ONCE = (0.25, 0.05, 0.0)  # of the planes, that go between two looks; one at least
+SHARES_AT_ONCE = (0.25, 0.05, 0.01)  # of the planes, that go between two looks; one at least
 TINY = 1e-300  # least sum: scores of a row may differ by nearly 700
 
 
