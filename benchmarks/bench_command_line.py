@@ -19,6 +19,7 @@ from tests.real_data import ROOT, mnist_bytes
 
 EPOCHS = 10
 ROUNDS = 5
+TINY = "1 1:1 2:0.5\n0 1:-1 2:0.2\n1 1:2 3:1\n0 2:-1\n"
 
 
 def quietly(*words: object) -> None:
@@ -26,11 +27,12 @@ def quietly(*words: object) -> None:
         assert polyplane([*map(str, words), "--quiet"]) == 0
 
 
-def seconds_of_help(*words: str) -> float:
+def seconds_of(*words: str) -> float:
+    """Of a command in a process of its own, start-up included."""
     found = []
     for _ in range(11):
         start = time.perf_counter()
-        command = [sys.executable, "-m", "polyplane", *words, "--help"]
+        command = [sys.executable, "-m", "polyplane", *words]
         subprocess.run(command, check=True, capture_output=True)
         found.append(time.perf_counter() - start)
     return statistics.median(found)
@@ -73,9 +75,16 @@ def main():
     rows = []
     for words in ((), ("train",)):
         name = " ".join(["polyplane", *words, "--help"])
-        rows.append([name, f"{seconds_of_help(*words):.3f}", "", ""])
+        rows.append([name, f"{seconds_of(*words, '--help'):.3f}", "", ""])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        tiny, model = str(folder / "tiny.libsvm"), str(folder / "tiny.model")
+        Path(tiny).write_text(TINY)
+        words = ["train", tiny, "-a", "amm", "-m", model, "--quiet"]
+        rows.append(["train on four rows, all in", f"{seconds_of(*words):.2f}", "", ""])
+        rows.append(
+            ["predict four rows, all in", f"{seconds_of('predict', model, tiny):.2f}", "", ""]
+        )
         for data, path in rows_in(folder).items():
             verb, python = training(path, folder, time.perf_counter)
             rows.append([f"train on {data}, beside Python", f"{verb:.2f}", f"{python:.2f}",
