@@ -41,3 +41,9 @@ def test_a_case_that_fails_is_written_to_a_file_with_its_seed(tmp_path, monkeypa
     said = capsys.readouterr().out
     assert f"seed 5 fails: see {tmp_path / 'polyplane-libsvm-5.txt'}" in said
     assert "libsvm: 8 cases from seed 2 on, 1 failed" in said
+
+
+@pytest.mark.parametrize("seed", [409868237624, 409868241741, 409868234010])
+def test_cases_of_csv_that_once_failed(seed):
+    """A last line of blanks is a record; a first block without values is no table of ids."""
+    random_csv.check(seed)

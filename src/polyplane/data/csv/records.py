@@ -244,6 +244,9 @@ def _strip(text: Array, delimiter: int, blank: int, out: Array) -> int:
             is_padded = True
     while n > field and out[n - 1] == blank:
         n -= 1
+    if n == line and is_padded:
+        out[n] = blank
+        n += 1
     return n
 
 

@@ -313,7 +313,7 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
 
 
 def _check_something_is_left(layout: Layout, path: Any) -> None:
-    if layout.width == 0:
+    if layout.width == 0 and layout.set_aside:  # else values may still come
         aside = ", ".join(map(repr, layout.set_aside))
         raise DataError(
             f"found no column to learn from: nearly every value of {aside} is another; name those "
