@@ -22,10 +22,8 @@ READERS = {  # files, and files without the JIT; `make nightly` reads new ones f
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 @pytest.mark.parametrize("form", READERS)
-def test_text_is_read_by_its_rules(form, batch, monkeypatch):
+def test_text_is_read_by_its_rules(form, batch):
     reader, n_compiled, n_plain = READERS[form]
-    for module, name in reader.SIZED:
-        monkeypatch.setattr(module, name, getattr(module, name))  # which every case sets
     n_files = (n_plain if jit_is_disabled() else n_compiled) // BATCHES
     for seed in range(batch * n_files, (batch + 1) * n_files):
         reader.check(seed)

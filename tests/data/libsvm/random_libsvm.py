@@ -7,6 +7,7 @@ A seed is a case: a file, the options it is read with, and the sizes of blocks, 
 import io
 import random
 from typing import NamedTuple
+from unittest.mock import patch
 
 import polyplane as pp
 from polyplane.data.chunks import ERRORS_KEPT, BadRows, DataError
@@ -14,9 +15,7 @@ from polyplane.data.libsvm import pieces as libsvm_pieces
 from polyplane.data.libsvm import reader as libsvm_text
 from tests.reference import libsvm_text as reference
 
-__all__ = ["SIZED", "case_of", "check"]
-
-SIZED = [(libsvm_pieces, "FIRST_PIECE"), (libsvm_pieces, "PIECE"), (libsvm_text, "BLOCK")]
+__all__ = ["case_of", "check"]
 
 ONES, SHORT = [b"1"], [b"0", b"1", b"7", b"12", b"255", b"-3", b"-0", b"007"]
 DECIMAL = [b"0.5", b"-0.25", b"1.5", b"12.125", b"0.0039", b"1234567.5", b"5.", b"0.1", b"3"]
@@ -168,20 +167,20 @@ def check(seed):
 
 
 def _whole(case):
-    libsvm_pieces.FIRST_PIECE = libsvm_pieces.PIECE = case.size
     bad, file = BadRows(case.skips), io.BytesIO(case.text)
     try:
-        chunk = libsvm_text.read(file, "f", bad=bad, **case.options)
+        with patch.multiple(libsvm_pieces, FIRST_PIECE=case.size, PIECE=case.size):
+            chunk = libsvm_text.read(file, "f", bad=bad, **case.options)
         return ([chunk] if chunk.X.shape[0] else []), bad, None
     except DataError as error:
         return [], bad, error
 
 
 def _chunks(case):
-    libsvm_text.BLOCK = case.size
     bad, file, found = BadRows(case.skips), io.BytesIO(case.text), []
     try:
-        found.extend(libsvm_text.chunks(file, "f", case.chunk_rows, bad=bad, **case.options))
+        with patch.object(libsvm_text, "BLOCK", case.size):
+            found.extend(libsvm_text.chunks(file, "f", case.chunk_rows, bad=bad, **case.options))
     except DataError as error:
         return found, bad, error
     return found, bad, None
