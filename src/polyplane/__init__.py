@@ -29,6 +29,7 @@ _HOMES = {
     "ModelError": "polyplane.model.file",
     "NystromClassifier": "polyplane.kernel.nystrom",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
+    "alpha_path": "polyplane.tuning.alpha_path",
     "import_model": "polyplane.estimator.files.importing",
     "load": "polyplane.estimator.files.saving",
     "read": "polyplane.data.reading",

@@ -21,7 +21,7 @@ class Herd(NamedTuple):
     total: Annotated[Any, array(np.int64, "one")]
 
 
-spans_of_herd = spans_function(Herd, n_animals="record.names.size")
+_, spans_of_herd = spans_function(Herd, n_animals="record.names.size")
 
 
 @jit

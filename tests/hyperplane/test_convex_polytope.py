@@ -15,6 +15,7 @@ from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
 from tests.exact import ALPHAS, only_model, random_problem, storages
 from tests.examples import examples
 from tests.reference import convex_polytope
+from tests.searches import looks_at_held_out_rows, lowest_after_rounds
 
 pytestmark = pytest.mark.loops
 
@@ -183,30 +184,22 @@ def test_automatic_settings_are_from_the_grids_and_train_as_if_given(max_steps):
     assert (again.alpha_, again.entropy_) == (found.alpha_, found.entropy_)
 
 
-def test_settings_are_searched_one_after_the_other_on_held_out_rows(monkeypatch):
+def test_settings_are_searched_one_after_the_other_on_held_out_rows():
     """Section 5.1: first alpha without entropy, then entropy with the alpha found."""
     X, y = random_problem(12, n=100)
-    tried, true_error = [], CPMClassifier._error
-
-    def error(self, training, data, order):
-        tried.append((self.alpha, self.entropy, true_error(self, training, data, order)))
-        assert order.size == 10
-        return tried[-1][2]
-
-    monkeypatch.setattr(CPMClassifier, "_error", error)
     model = CPMClassifier(n_planes=3, max_iter=2, alpha="auto", entropy="auto", random_state=0)
-    model.fit(X, y)
-    first, then = tried[:5], tried[5:]
+    with looks_at_held_out_rows(CPMClassifier) as seen:
+        model.fit(X, y)
+    assert {is_wrong.size for _, _, is_wrong in seen} == {10}
+    n_first = next(k for k in range(len(seen)) if seen[k + 1][0].entropy > ENTROPIES[0] == 0)
+    first, then = seen[:n_first], seen[n_first:]
     n_steps = 2 * 100 * 2 / 3  # of a pair of three classes, about
-    np.testing.assert_allclose(
-        [(alpha, entropy) for alpha, entropy, _ in first],
-        [(10.0**k / n_steps, 0.0) for k in range(5)],
-    )
-    assert model.alpha_ == min(first, key=lambda trial: trial[2])[0]
-    assert [(alpha, entropy) for alpha, entropy, _ in then] == [
-        (model.alpha_, entropy) for entropy in ENTROPIES
-    ]
-    assert model.entropy_ == min(then, key=lambda trial: trial[2])[1]
+    alphas = [machine.alpha for machine, *_ in first[:5]]
+    np.testing.assert_allclose(alphas, [10.0**k / n_steps for k in range(5)])
+    assert {machine.entropy for machine, *_ in first} == {0.0}
+    assert model.alpha_ == lowest_after_rounds(first, "alpha", alphas, n_passes=2)
+    assert {machine.alpha for machine, *_ in then} == {model.alpha_}
+    assert model.entropy_ == lowest_after_rounds(then, "entropy", ENTROPIES, n_passes=2)
 
 
 def test_an_entropy_to_be_found_is_refused_chunk_by_chunk():

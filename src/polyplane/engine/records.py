@@ -109,8 +109,8 @@ def _move_columns(before: Any, places: Any, after: Any) -> None:
             after[f, k] = before[f, places[k]]
 
 
-def spans_function(kind: type, **derived: str) -> Any:
-    """The function by which a loop takes the spans of a record that is its argument.
+def spans_function(kind: type, **derived: str) -> tuple[Any, Any]:
+    """The tuple of spans of a record, and the function by which a loop takes those of its argument.
 
     `derived` are numbers read off the record, by name: expressions in `record`.
     """
@@ -121,4 +121,4 @@ def spans_function(kind: type, **derived: str) -> Any:
     source = f"def spans_of(record):\n    return Spans({', '.join(taken)})\n"
     scope: dict[str, Any] = {"Spans": made, "span": span, "__name__": kind.__module__}
     exec(compile(source, __file__, "exec"), scope)
-    return inlined(scope["spans_of"])
+    return made, inlined(scope["spans_of"])

@@ -45,6 +45,7 @@ __all__ = [
     "put",
     "select_other",
     "select_own",
+    "shifted",
     "span",
     "splat",
     "store",
@@ -113,7 +114,7 @@ TILE, OFFSET, FLOAT, CLASS, NOTHING = (
     types.int32,
     types.void,
 )
-SPAN = "span"  # as an argument: any span
+SPAN = "span"  # as an argument: any span; as a result: one like the first argument
 ELEMENT = "element"  # as an argument or result: an element of the first span
 
 
@@ -133,7 +134,7 @@ def primitive(
             return context.get_dummy_value() if signature.return_type is NOTHING else out
 
         kinds = [meant(w, k) for w, k in zip(arguments, given, strict=True)]
-        return meant(result, None)(*kinds), generate
+        return meant(result, given[0])(*kinds), generate
 
     names = ["context", *(f"argument{i}" for i in range(len(arguments)))]
     typer.__signature__ = Signature(  # type: ignore[attr-defined]  # Numba refuses *given
@@ -296,6 +297,8 @@ put = primitive(
     lambda b, p, i, x: b.store(x, b.gep(p, [i])),
     lambda a, i, x: a.__setitem__(i, x),
 )
+# the span that begins so many elements later
+shifted = primitive(SPAN, (SPAN, OFFSET), lambda b, p, i: b.gep(p, [i]), lambda a, i: a[i:])
 load = primitive(
     TILE,
     (SPAN, OFFSET),

@@ -12,7 +12,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.report.metrics import Evaluation, standard_error
 
-__all__ = ["Split", "Trial", "folds_of", "new_scaler", "share_of", "size_of", "tried"]
+__all__ = ["Split", "Trial", "folds_of", "new_scaler", "parts_of", "share_of", "size_of", "tried"]
 
 Split = tuple[Array, Array]  # rows to train on, rows held out
 
@@ -62,11 +62,11 @@ def share_of(y: Array, share: float, seed: int) -> list[Split]:
 
 def folds_of(y: Array, n_folds: int, seed: int) -> list[Split]:
     """Splits that hold out each row once, and of every class about the same share."""
-    parts = _parts(y, n_folds, seed)
+    parts = parts_of(y, n_folds, seed)
     return [(np.flatnonzero(parts != k), np.flatnonzero(parts == k)) for k in range(n_folds)]
 
 
-def _parts(y: Array, n_parts: int, seed: int) -> Array:
+def parts_of(y: Array, n_parts: int, seed: int) -> Array:
     """A part for each row: rows of a class take turns."""
     order = np.random.default_rng(seed).permutation(y.size)
     _, codes = np.unique(y, return_inverse=True)

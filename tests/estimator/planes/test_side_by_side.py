@@ -17,6 +17,7 @@ from polyplane import (
     PegasosClassifier,
 )
 from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
+from tests.searches import looks_at_held_out_rows, lowest_after_rounds
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 4, (90, 5)).astype(np.float32)
@@ -320,19 +321,14 @@ def test_early_stopping_watches_the_error_of_the_whole_classifier(monkeypatch):
         assert found == np.mean(predicted != labels)
 
 
-def test_automatic_alpha_is_that_of_the_whole_classifier(monkeypatch):
+def test_automatic_alpha_is_that_of_the_whole_classifier():
     model = AMMClassifier(multi_class="ovo", alpha="auto", random_state=0, max_iter=2)
-    seen, true_error = [], AMMClassifier._error
-
-    def error(self, training, data, order):
-        [alpha] = {part.alpha for part in training.models}
-        seen.append((true_error(self, training, data, order), alpha))
-        return seen[-1][0]
-
-    monkeypatch.setattr(AMMClassifier, "_error", error)
-    model.fit(X, Y)
-    assert tuple(alpha for _, alpha in seen) == ALPHAS
-    assert model.alpha_ == min(seen, key=lambda pair: (pair[0], -pair[1]))[1]
+    with looks_at_held_out_rows(AMMClassifier) as seen:
+        model.fit(X, Y)
+    for machine, training, _ in seen:
+        assert {part.alpha for part in training.models} == {machine.alpha}
+    last = lowest_after_rounds(seen, "alpha", ALPHAS, n_passes=2)
+    assert model.alpha_ == last
     given = clone(model).set_params(alpha=model.alpha_).fit(X, Y)
     np.testing.assert_array_equal(model.planes_, given.planes_)
     assert {part.alpha for part in model._training.models} == {model.alpha_}

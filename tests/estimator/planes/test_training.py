@@ -33,6 +33,7 @@ from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, Walk, vis
 from polyplane.estimator.side_by_side import for_each
 from polyplane.model.decomposition import Problem
 from tests.exact import only_model
+from tests.searches import looks_at_held_out_rows, lowest_after_rounds
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 4, (40, 5)).astype(np.float32)
@@ -220,20 +221,11 @@ def test_automatic_alpha_is_from_the_grid_and_trains_as_if_given(estimator):
     np.testing.assert_array_equal(again.planes_, found.planes_)
 
 
-def test_automatic_alpha_has_the_lowest_error_on_held_out_rows(estimator, monkeypatch):
-    seen = []
-    true_error = type(estimator)._error
-
-    def error(self, training, data, order):
-        seen.append((training.models[0].alpha, true_error(self, training, data, order), order.size))
-        return seen[-1][1]
-
-    monkeypatch.setattr(type(estimator), "_error", error)
-    model = estimator.set_params(alpha="auto", validation_fraction=0.25).fit(X, Y)
-    alphas, errors, sizes = zip(*seen, strict=True)
-    assert alphas == ALPHAS
-    assert set(sizes) == {10}
-    assert model.alpha_ == alphas[int(np.argmin(errors))]
+def test_automatic_alpha_has_the_lowest_error_on_held_out_rows(estimator):
+    with looks_at_held_out_rows(type(estimator)) as seen:
+        model = estimator.set_params(alpha="auto", validation_fraction=0.25).fit(X, Y)
+    assert {is_wrong.size for _, _, is_wrong in seen} == {10}
+    assert model.alpha_ == lowest_after_rounds(seen, "alpha", ALPHAS, n_passes=3)
 
 
 def test_automatic_alpha_does_not_depend_on_the_number_of_threads(estimator):

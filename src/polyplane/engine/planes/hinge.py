@@ -54,17 +54,20 @@ from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import at, put
 
 __all__ = [
+    "NO_COIN",
     "ROWS_AHEAD",
     "UNASSIGNED",
     "HingeRule",
     "SparseRule",
     "hinge_epoch",
+    "hinge_step",
     "reassign",
     "update",
 ]
 
 ROWS_AHEAD = 4  # rows between asking for one and needing it; 2 to 4 are alike when all is quiet
 UNASSIGNED = -2  # a row that has not chosen its plane yet
+NO_COIN = np.float64(1)  # above every probability
 
 
 @inlined
@@ -102,12 +105,12 @@ def own_plane(planes: Any, scores: Any, label: Any, best: Any, zero_wins: Any, c
 
 
 @inlined
-def splits(planes: Any, plane: Any, coins: Any, k: Any, rule: Any) -> Any:
+def splits(planes: Any, plane: Any, coin: Any, rule: Any) -> Any:
     """Whether the coin of this step clones a plane: with probability p, where there is room."""
-    if coins.size == 0 or coins[k] >= rule.clone_probability:
+    if coin >= rule.clone_probability:
         return False
     p = rule.clone_probability * rule.clone_decay ** np.float64(at(planes.counts, CLONED))
-    return coins[k] < p and at(planes.room_left, at(planes.owner, plane)) > 0
+    return coin < p and at(planes.room_left, at(planes.owner, plane)) > 0
 
 
 @inlined
@@ -120,6 +123,36 @@ def rival_to_lower(
     if rule.grows_rivals:
         return new_plane(planes, growing_rival(planes, label))
     return NO_PLANE
+
+
+@inlined
+def hinge_step(
+    rule: Any, page: Any, a: Any, b: Any, planes: Any, scores: Any, wanted: Any, i: Any,
+    chosen: Any, is_online: Any, coin: Any, t: Any,
+) -> Any:  # fmt: skip
+    """What one model does with row i, whose scores are known; return its own plane."""
+    label, tiles = label_of(wanted, i), tiles_used(planes)
+    best, rival_score = best_scores(scores, planes.owner, tiles, label)
+    if rival_score >= best:
+        count_up(planes, MISTAKES)
+    own, own_score = own_plane(planes, scores, label, best, zero_wins(rule, best), chosen)
+    own_is_zero = own == NO_PLANE
+    rival_is_zero = zero_wins(rule, rival_score) and rivals_may_grow(planes, label)
+    if rival_is_zero:
+        rival_score = np.float32(0)
+    violates = t == 0 or rule.alpha * t + rival_score - own_score > 0  # Eq. 4, Eq. 8
+    if own == UNASSIGNED and (violates or not is_online):
+        own = plane_of_own(scores, planes.owner, tiles, label, best)
+    if violates:
+        own = plane_to_update(rule, planes, label, best, own, t)
+        if own_is_zero and own == NO_PLANE:
+            own = new_plane(planes, label)
+        elif is_online and own != NO_PLANE and splits(planes, own, coin, rule):
+            clone_plane(planes, own)
+        rival = rival_to_lower(planes, scores, tiles, label, rival_score, rival_is_zero, rule)
+        if own != NO_PLANE:  # which a score that overflowed to NaN would leave
+            update(page, a, b, planes, own, rival, weight_of(wanted, i), t)  # Eq. 11-13
+    return own
 
 
 @jit
@@ -148,31 +181,11 @@ def hinge_epoch(
         if is_full(planes):
             return t
         i = order[k]
-        label = label_of(wanted, i)
         a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
-        tiles = tiles_used(planes)
-        scores = score_by_rule(rule, page, a, b, ahead, planes, tiles, t)
-        best, rival_score = best_scores(scores, planes.owner, tiles, label)
-        if rival_score >= best:
-            count_up(planes, MISTAKES)
+        scores = score_by_rule(rule, page, a, b, ahead, planes, tiles_used(planes), t)
         chosen = UNASSIGNED if is_online else chosen_planes[i]
-        own, own_score = own_plane(planes, scores, label, best, zero_wins(rule, best), chosen)
-        own_is_zero = own == NO_PLANE
-        rival_is_zero = zero_wins(rule, rival_score) and rivals_may_grow(planes, label)
-        if rival_is_zero:
-            rival_score = np.float32(0)
-        violates = t == 0 or rule.alpha * t + rival_score - own_score > 0  # Eq. 4, Eq. 8
-        if own == UNASSIGNED and (violates or not is_online):
-            own = plane_of_own(scores, planes.owner, tiles, label, best)
-        if violates:
-            own = plane_to_update(rule, planes, label, best, own, t)
-            if own_is_zero and own == NO_PLANE:
-                own = new_plane(planes, label)
-            elif is_online and own != NO_PLANE and splits(planes, own, coins, k, rule):
-                clone_plane(planes, own)
-            rival = rival_to_lower(planes, scores, tiles, label, rival_score, rival_is_zero, rule)
-            if own != NO_PLANE:  # which a score that overflowed to NaN would leave
-                update(page, a, b, planes, own, rival, weight_of(wanted, i), t)  # Eq. 11-13
+        coin = coins[k] if coins.size > 0 else NO_COIN
+        own = hinge_step(rule, page, a, b, planes, scores, wanted, i, chosen, is_online, coin, t)
         if not is_online:
             chosen_planes[i] = own
         t += 1

@@ -25,10 +25,13 @@ __all__ = [
     "CREATED",
     "LANES_USED",
     "MISTAKES",
+    "MOST_BIRTHS",
     "NO_PLANE",
+    "N_COUNTS",
     "PRUNED",
     "Array",
     "Planes",
+    "PlanesSpans",
     "clone_plane",
     "copied",
     "count_planes",
@@ -38,6 +41,7 @@ __all__ = [
     "has_idle_tile",
     "inverse_length",
     "is_full",
+    "lacks_room",
     "live_lanes",
     "mean_sums",
     "new_plane",
@@ -52,6 +56,7 @@ __all__ = [
     "with_more_room",
     "with_only",
     "with_planes",
+    "with_room_for",
     "zero_planes",
 ]
 
@@ -80,9 +85,10 @@ class Planes(NamedTuple):
 
 
 # lane k of feature f is at f * stride + k
-spans_of = spans_function(
+PlanesSpans, spans_of = spans_function(
     Planes,
     stride="record.owner.size",
+    room="record.owner.size",
     n_features="record.sums.shape[0]",
     keeps_average="record.timed_sums.size > 0",
 )
@@ -103,7 +109,7 @@ def tiles_used(spans: Any) -> Any:
 @inlined
 def is_full(spans: Any) -> Any:
     """True where one more step could run out of lanes."""
-    return at(spans.counts, LANES_USED) + MOST_BIRTHS > spans.stride
+    return at(spans.counts, LANES_USED) + MOST_BIRTHS > spans.room
 
 
 @inlined
@@ -208,6 +214,11 @@ def count_planes(planes: Planes) -> int:
     return int(planes.counts[CREATED] - planes.counts[PRUNED])
 
 
+def lacks_room(planes: Planes) -> bool:
+    """True where one more step could run out of lanes."""
+    return bool(planes.counts[LANES_USED] + MOST_BIRTHS > planes.owner.size)
+
+
 def live_lanes(planes: Planes) -> Array:
     """Lanes of the planes, oldest first."""
     return np.flatnonzero(planes.owner != NO_PLANE)
@@ -229,6 +240,14 @@ def with_more_room(planes: Planes) -> Planes:
     if count_planes(planes) + MOST_BIRTHS > room:
         room += max(LANES, room // (4 * LANES) * LANES)
     return resized(planes, len(planes.sums), room)
+
+
+def with_room_for(planes: Planes, n_planes: int) -> Planes:
+    """The same with lanes for so many more at least."""
+    if planes.counts[LANES_USED] + max(n_planes, MOST_BIRTHS) <= planes.owner.size:
+        return planes
+    room = -(-(count_planes(planes) + max(n_planes, MOST_BIRTHS)) // LANES) * LANES
+    return resized(planes, len(planes.sums), max(room, planes.owner.size))
 
 
 def has_idle_tile(planes: Planes) -> bool:

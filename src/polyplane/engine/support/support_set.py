@@ -76,7 +76,7 @@ class SupportSet(NamedTuple):
     totals: Annotated[Any, array(np.float64, "total")]
 
 
-spans_of_set = spans_function(SupportSet, room="record.place.size", n_lines="record.owner.size")
+_, spans_of_set = spans_function(SupportSet, room="record.place.size", n_lines="record.owner.size")
 
 
 class Visit(NamedTuple):

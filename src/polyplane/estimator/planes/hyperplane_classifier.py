@@ -20,7 +20,7 @@ from polyplane.engine.planes.planes import (
     zero_planes,
 )
 from polyplane.engine.rows.storage import with_own_page
-from polyplane.engine.targets import LEFT_OUT, rows_of
+from polyplane.engine.targets import rows_of
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.memory import check_memory
@@ -38,6 +38,7 @@ from polyplane.estimator.parameters import (
 )
 from polyplane.estimator.pass_watch import PassWatch, watch_of
 from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
+from polyplane.estimator.planes.packs import clearly_behind, new_trial, pass_together, wrong_rows
 from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.estimator.planes.training import (
@@ -63,18 +64,20 @@ from polyplane.estimator.validation import (
     read_training,
     weighty,
 )
-from polyplane.model.decomposition import Decomposition, Problem
+from polyplane.model.decomposition import Problem
 from polyplane.model.format.checks import need
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
-    "ExpectedModel", "HyperplaneClassifier", "become", "expected_of", "features_of", "found_by",
-    "give_planes", "own_of_fitted", "settles_alpha", "stratified",
+    "ALPHAS", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "become", "expected_of",
+    "features_of", "found_by", "give_planes", "own_of_fitted", "rows_to_try", "settles_alpha",
+    "stratified",
 ]  # fmt: skip
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 SEARCH_EPOCHS = 3
+HELD_OUT = 1  # the part of the rows that trials are judged by
 SEED_OF_GIVEN = 0  # the same file gives the same model
 BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
 
@@ -498,30 +501,30 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         labels: Array,
         seed: int,
     ) -> Any:
-        """The value of a parameter with the lowest error on held-out rows, others being fixed."""
+        """The value of a parameter with the lowest error on held-out rows, others being fixed.
+
+        Values are tried side by side; what is clearly behind after a pass makes no other.
+        """
         members = weighty(in_place(data.labels.size), data.weights)
         members, held_out = stratified(members, data.labels, self.validation_fraction, seed)
+        parts = np.zeros(data.labels.size, np.int32)
+        parts[held_out] = HELD_OUT
         epochs = min(self.max_iter, SEARCH_EPOCHS)
-        errors = np.empty(len(values))
-
-        def try_value(k: int, report: Report) -> None:
-            changes = {"max_iter": epochs, "n_jobs": 1, **fixed, name: values[k]}
-            trial: Any = type(self)(**(self.get_params() | changes))
-            trial.n_features_in_, trial._found = width_of(self), {}
-            training = trial._new_training(seed)
-            own_rows = data._replace(rows=with_own_page(data.rows))
-            trial._meet(training, labels, own_rows)
-            trial._make_passes(training, own_rows, members, None, report)
-            errors[k] = trial._error(training, own_rows, held_out)
-
-        title = f"{self._title()}: {name}"
-        counts = np.bincount(data.labels[members], minlength=labels.size)
-        problems = Decomposition(self.multi_class, self.combine, labels).problems()
-        visited = [counts[problem.codes(labels.size) != LEFT_OUT].sum() for problem in problems]
-        total = len(values) * epochs * self.n_estimators * int(sum(visited))
-        with progress(title, total, self._shows(), is_search=True) as report:
-            for_each(try_value, len(values), effective_n_jobs(self.n_jobs), report)
-        return values[int(np.argmin(errors))]
+        shared = {"max_iter": epochs, "n_jobs": 1, **fixed}
+        trials = [
+            new_trial(self, shared | {name: value}, data, labels, seed, parts, HELD_OUT)
+            for value in values
+        ]
+        n_threads = effective_n_jobs(self.n_jobs)
+        total = sum(self._count_steps(trial.training, data, members, epochs) for trial in trials)
+        with progress(f"{self._title()}: {name}", total, self._shows(), is_search=True) as report:
+            for _ in range(epochs):
+                pass_together(trials, data, parts, n_threads, report)
+                is_wrong = np.stack([wrong_rows(trial, data, held_out) for trial in trials])
+                is_left = clearly_behind(is_wrong)
+                errors = is_wrong.mean(axis=1)[~is_left]
+                trials = [trial for k, trial in enumerate(trials) if not is_left[k]]
+        return getattr(trials[int(np.argmin(errors))].machine, name)
 
 
 def _check_one_way(X_val: Any, eval_set: Any) -> None:
@@ -556,6 +559,22 @@ def give_planes(
     training.models.append(model)
     machine._meet(training, labels, no_training_data())
     return sums
+
+
+class RowsToTry(NamedTuple):
+    """Rows as a fit would see them, before it begins."""
+
+    data: TrainingData
+    labels: Array
+    seed: int
+
+
+def rows_to_try(machine: Any, X: Any, y: Any, sample_weight: Any) -> RowsToTry:
+    """Checked rows for trials of a machine, which then knows their columns."""
+    check_parameters(machine)
+    data, labels = machine._read_training(X, y, None, sample_weight, False)
+    machine._check_classes(labels)
+    return RowsToTry(machine._weighed(data), labels, machine._draw_seed())
 
 
 def features_of(machine: Any) -> Features:

@@ -232,8 +232,13 @@ class PlanePrediction:
         notes = [(k, *note) for k, model in models for note in model.history]
         return np.array(notes, HISTORY)
 
-    def _error(self, training: PlaneTraining, data: TrainingData, order: Array) -> float:
-        """Share of wrong rows."""
+    def _wrong_rows(self, training: PlaneTraining, data: TrainingData, order: Array) -> Array:
+        """Which rows are wrong."""
         rows = self._prediction_rows(training, data.rows)
         found = self._record_of(training).classes_of(rows, order, effective_n_jobs(self.n_jobs))
-        return float(np.mean(found != training.ranks[data.labels[order]]))
+        is_wrong: Array = found != training.ranks[data.labels[order]]
+        return is_wrong
+
+    def _error(self, training: PlaneTraining, data: TrainingData, order: Array) -> float:
+        """Share of wrong rows."""
+        return float(np.mean(self._wrong_rows(training, data, order)))

@@ -40,12 +40,15 @@ __all__ = [
     "HISTORY",
     "NO_CHOICE",
     "Course",
+    "Due",
     "EarlyStopping",
     "OwnState",
     "PlaneModel",
     "PlaneTraining",
     "Snapshot",
     "Walk",
+    "attend",
+    "due_after",
     "next_multiple",
     "visit",
 ]
@@ -306,14 +309,31 @@ def _visit_some(
 ) -> int:
     """Visit the first rows in `order`, up to where something is due; return how many."""
     before = model.n_steps
-    next_act, next_note = walk.due(before), _next_record(before)
-    part = order[: min(next_act, next_note) - before]
+    due = due_after(before, walk)
+    part = order[: min(due) - before]
     model.n_steps = walk.steps(model, data, part, chosen)
     visited = model.n_steps - before
-    if model.n_steps == next_act:
-        walk.act(model)
-    if visited < part.size or has_idle_tile(model.planes):
-        _make_room(model, chosen)
-    if model.n_steps == next_note:
-        model.note()
+    attend(model, walk, due, visited < part.size, chosen)
     return visited
+
+
+class Due(NamedTuple):
+    """Counts of steps at which something happens."""
+
+    act: int  # what the machine does between steps
+    note: int  # a point of the history
+
+
+def due_after(step: int, walk: Walk) -> Due:
+    """What is due next."""
+    return Due(walk.due(step), _next_record(step))
+
+
+def attend(model: PlaneModel, walk: Walk, due: Due, is_full: bool, chosen: Array) -> None:
+    """Do what is due by now, and make room for planes to come."""
+    if model.n_steps == due.act:
+        walk.act(model)
+    if is_full or has_idle_tile(model.planes):
+        _make_room(model, chosen)
+    if model.n_steps == due.note:
+        model.note()
