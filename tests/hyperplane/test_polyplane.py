@@ -13,6 +13,7 @@ from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.planes.softmax import planes_scale
 from polyplane.engine.rows.storage import matrix_of
+from polyplane.estimator.search.candidates import Trials
 from polyplane.hyperplane import polyplane
 from polyplane.model.column_maps import KINDS
 from tests.definition import class_scores
@@ -500,3 +501,48 @@ def test_one_hot_columns_do_not_keep_real_ones_from_their_knots():
     y = (np.abs(np.log(real[:, 0])) < 0.6).astype(int)  # a band, which no line has
     model = PolyplaneClassifier(random_state=0).fit(np.hstack([real, flags]), y)
     assert model.settings_["columns"] != "plain"
+
+
+# ---- a fit that goes wrong ---------------------------------------------------------------------
+
+BOARD = {"n_planes": 16, "units": 1, "columns": "plain", "start_scale": 3.0, "learn_from": "all"}
+
+
+def with_steps_of(step, monkeypatch):
+    """Let the search find steps of this size, whatever its trials were like."""
+    original = Trials.run
+
+    def run(self, *rest):
+        found = original(self, *rest)
+        return found._replace(setting=found.setting | {"step_size": step})
+
+    monkeypatch.setattr(Trials, "run", run)
+
+
+@needs_compilation
+def test_a_fit_with_steps_that_are_too_large_is_made_again(monkeypatch):
+    X, y = board()
+    with_steps_of(9.0, monkeypatch)
+    model = PolyplaneClassifier(random_state=0, **BOARD).fit(X, y)
+    assert model.settings_["step_size"] < 9
+    settings = model.settings_ | {"alpha": "auto"}
+    again = PolyplaneClassifier(random_state=0, **settings).fit(X, y)
+    assert np.array_equal(model.planes_, again.planes_)
+    assert "_reached" not in vars(model)
+
+
+@needs_compilation
+def test_what_smaller_steps_do_not_mend_is_said(monkeypatch):
+    X, y = board()
+    with_steps_of(1e6, monkeypatch)
+    with pytest.warns(UserWarning, match="worse than the trial of its settings"):
+        PolyplaneClassifier(random_state=0, **BOARD).fit(X, y)
+
+
+@needs_compilation
+def test_steps_that_are_set_are_kept(monkeypatch):
+    X, y = board()
+    monkeypatch.setattr(polyplane, "CLEARLY_WORSE", 0.0)  # nothing is good enough
+    with pytest.warns(UserWarning, match=r"steps of 0\.3 are too large"):
+        model = PolyplaneClassifier(random_state=0, step_size=0.3, **BOARD).fit(X, y)
+    assert model.settings_["step_size"] == 0.3

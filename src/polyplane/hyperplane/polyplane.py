@@ -24,9 +24,11 @@ Streams     the first rows are kept until there are enough to start from; until 
             anew whenever there are twice as many. A class met later starts around its first row.
 """
 
+import logging
 import math
+import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -58,15 +60,17 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
+from polyplane.estimator.pass_watch import PassWatch
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.search.candidates import GoOn, Setting, Split, Trials
 from polyplane.estimator.search.compression import needed_planes
+from polyplane.estimator.search.halving import calibrated
 from polyplane.estimator.search.prototypes import (
     Prototypes,
-    first_of_each,
+    groups_of_few,
     in_units,
     margin_of,
     prototypes_of,
@@ -82,6 +86,7 @@ from polyplane.model.prediction import Features, FittedModel
 
 __all__ = ["PolyplaneClassifier"]
 
+log = logging.getLogger("polyplane")
 ENOUGH = math.log(0.9 / 0.1)  # rows that are right with more than 90% are left as they are
 FLOOR = 0.01  # planes with less than this share of the best one on their side stay
 STEPS = 3_000_000  # max_iter = 'auto' makes about so many, in LEAST_PASSES to MOST_PASSES
@@ -97,6 +102,12 @@ IN_STREAM = {
     "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "learn_from": "unsure",
     "directions": "none", "loss": "cross-entropy",
 }  # fmt: skip
+CLEARLY_WORSE = 1.02  # times the loss of a trial: a fit that is made again
+MOST_AGAIN, SMALLER_STEP = 3, 1 / 3  # how often, and each time with steps of this share
+WORSE_THAN_TRIAL = (
+    "the fit is worse than the trial of its settings on fewer rows: steps of {step:g} are too "
+    "large for these rows. Set a smaller step_size."
+)
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
 
@@ -121,6 +132,14 @@ class Start(OwnState):
     first_rows: FirstRows | None = None  # of a stream
     starts: bool = True  # whether new models start from the rows that they are shown
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
+
+
+class Reached(NamedTuple):
+    """What the trial of the settings found reached on rows that it had not seen."""
+
+    data: TrainingData
+    rows: Array
+    loss: float
 
 
 def start_of(training: PlaneTraining) -> Start:
@@ -423,7 +442,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
         made = prototypes_of(model, data, members, codes, n_planes, init, centres)
         margins: Margins = model.own
         margins.margin = margin_of(model, data, members, made)
-        margins.wide_margin = margin_of(model, data, members, first_of_each(made, FEW))
+        few = groups_of_few(made, FEW)
+        margins.wide_margin = float(np.mean([margin_of(model, data, members, of) for of in few]))
         n_units = margins.n_units = self._n_units()
         if self._follows_squared_hinges():
             margins.is_squared = True
@@ -490,6 +510,54 @@ class PolyplaneClassifier(HyperplaneClassifier):
         kept = needed_planes(scores, owner, labels, MOST_CHANGE, n_units)
         model.planes = with_only(model.planes, lanes[kept])
 
+    # ---- a fit that goes wrong -------------------------------------------------------------
+
+    def _run(
+        self, data: TrainingData, members: Array, held_out: Any, watch: PassWatch | None
+    ) -> Self:
+        """A fit that is worse than the trial of its settings is made again with smaller steps.
+
+        It is judged by rows that it has seen and the trial had not: it should be better. Where it
+        is not, its steps were too large for so many rows, and planes were lost.
+        """
+        state: Any = vars(self)
+        reached: Reached | None = state.pop("_reached", None)
+        super()._run(data, members, held_out, watch)
+        if reached is None or watch is not None:
+            return self
+        fits = [(self._loss_on(reached), self._training, self._found)]
+        most = CLEARLY_WORSE * reached.loss
+        while fits[-1][0] > most and self.step_size == "auto" and len(fits) <= MOST_AGAIN:
+            step = self._found["step_size"]
+            log.info("steps of %g were too large for these rows: fitting again", step)
+            self._found = self._found | {"step_size": step * SMALLER_STEP}
+            self._training = self._begun_again(self._training, data, members)
+            super()._run(data, members, held_out, watch)
+            fits.append((self._loss_on(reached), self._training, self._found))
+        loss, self._training, self._found = min(fits, key=lambda fit: fit[0])
+        if loss > most:
+            step = self._setting("step_size")
+            warnings.warn(WORSE_THAN_TRIAL.format(step=step), stacklevel=4)
+        return self
+
+    def _loss_on(self, reached: Reached) -> float:
+        """The mean loss of rows, whatever unit the scores have."""
+        training = self._training
+        rows = self._prediction_rows(training, reached.data.rows)
+        scores = self._record_of(training).class_scores(rows, reached.rows)
+        return calibrated(scores, training.ranks[reached.data.labels[reached.rows]]).loss
+
+    def _begun_again(
+        self, before: PlaneTraining, data: TrainingData, members: Array
+    ) -> PlaneTraining:
+        """A training of the same rows before its first pass."""
+        training = self._new_training(before.seed)
+        start_of(training).columns = start_of(before).columns
+        self._meet(training, before.labels, data)
+        training.rows_seen, training.split_seed = before.rows_seen, before.split_seed
+        self._set_out(training, data, members)
+        return training
+
     # ---- settings --------------------------------------------------------------------------
 
     def _better_settings(self, data: TrainingData, labels: Array, seed: int) -> dict[str, Any]:
@@ -516,8 +584,11 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
             with progress(title, n_steps, self._shows(), is_search=True) as report:
                 n_threads = effective_n_jobs(self.n_jobs)
-                best, self._calibration = trials.run(begin, n_threads, report)
-            found |= best
+                best = trials.run(begin, n_threads, report)
+            self._calibration = best.calibration
+            if self.max_iter == "auto":  # or it may make fewer passes than its trial
+                self._reached = Reached(data, best.rows, best.loss)
+            found |= best.setting
         return found
 
     def _trial(

@@ -12,7 +12,7 @@ from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.search import prototypes
 from polyplane.estimator.search.prototypes import (
     Prototypes,
-    first_of_each,
+    groups_of_few,
     margin_of,
     matrix_of,
     prototypes_of,
@@ -308,13 +308,16 @@ def test_without_margins_it_is_the_squared_length_of_prototypes(owner):
 
 
 @pytest.mark.parametrize("n_planes", [1, 2, 3, 10])
-def test_the_first_of_each_class(n_planes):
-    owner = np.array([1, 0, 1, 1, 0, 2, 1, 0], np.int32)
-    made = Prototypes(np.arange(16, dtype=np.float32).reshape(8, 2), owner)
-    few = first_of_each(made, n_planes)
-    expected = [k for k in range(8) if (owner[:k] == owner[k]).sum() < n_planes]
-    assert few.planes[:, 0].tolist() == [2 * k for k in expected]
-    assert few.owner.tolist() == owner[expected].tolist()
+def test_groups_hold_few_of_each_class(n_planes):
+    owner = np.array([1, 0, 1, 1, 0, 2, 1, 0, 2], np.int32)
+    made = Prototypes(np.arange(18, dtype=np.float32).reshape(9, 2), owner)
+    groups = groups_of_few(made, n_planes)
+    assert len(groups) == max(1, 2 // n_planes)  # the smallest class has two
+    for g, few in enumerate(groups):
+        place = np.array([(owner[:k] == owner[k]).sum() for k in range(9)])
+        expected = np.flatnonzero(place // n_planes == g)
+        assert few.planes[:, 0].tolist() == (2 * expected).tolist()
+        assert few.owner.tolist() == owner[expected].tolist()
 
 
 def test_of_many_rows_some_tell_the_margin():

@@ -19,6 +19,7 @@ __all__ = ["KEPT", "Judgement", "calibrated", "final_judgements"]
 
 KEPT = 3  # one candidate in so many goes on
 RANGE_OF_LOG_FACTOR = (-4.0, 4.0)
+TOLERANCE = 1e-3  # of the logarithm: a thousandth of the factor
 
 
 class Judgement(NamedTuple):
@@ -41,18 +42,24 @@ class Judgement(NamedTuple):
 
 def calibrated(scores: Array, labels: Array) -> Judgement:
     """The factor that makes class scores log-odds, and the mean loss of the labels with it."""
-    scores = np.asarray(scores, np.float64)
-    scores = scores - scores.max(axis=1, keepdims=True)
     own = scores[np.arange(len(labels)), labels]
+    leads = np.asarray(scores - own[:, None], np.float64)  # of each class over the right one
+    if leads.shape[1] == 2:
+        leads = leads[np.arange(len(labels)), 1 - labels]
 
-    def loss(log_factor: float) -> float:
-        factor = np.exp(log_factor)
-        return float(np.mean(special.logsumexp(factor * scores, axis=1) - factor * own))
+    def losses(log_factor: float) -> Array:
+        scaled = np.exp(log_factor) * leads
+        if scaled.ndim == 1:
+            return np.asarray(np.logaddexp(0, scaled))
+        return np.asarray(special.logsumexp(scaled, axis=1))
 
-    found = optimize.minimize_scalar(loss, bounds=RANGE_OF_LOG_FACTOR, method="bounded")
-    factor = np.exp(found.x)
-    losses = special.logsumexp(factor * scores, axis=1) - factor * own
-    return Judgement(float(found.fun), float(factor), losses)
+    found = optimize.minimize_scalar(
+        lambda log_factor: float(losses(log_factor).mean()),
+        bounds=RANGE_OF_LOG_FACTOR,
+        method="bounded",
+        options={"xatol": TOLERANCE},
+    )
+    return Judgement(float(found.fun), float(np.exp(found.x)), losses(found.x))
 
 
 def final_judgements(

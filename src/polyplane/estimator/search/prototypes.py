@@ -19,7 +19,7 @@ from polyplane.estimator.validation import TrainingData
 
 __all__ = [
     "Prototypes",
-    "first_of_each",
+    "groups_of_few",
     "in_units",
     "margin_of",
     "prototypes_of",
@@ -105,13 +105,20 @@ def _k_means(points: sp.csr_matrix, n_centres: int, seed: int) -> Array:
     return np.asarray(search.cluster_centers_, np.float32)
 
 
-def first_of_each(prototypes: Prototypes, n_planes: int) -> Prototypes:
-    """At most so many prototypes of each class."""
+def groups_of_few(prototypes: Prototypes, n_planes: int) -> list[Prototypes]:
+    """Parts with at most so many prototypes of each class; a last part that is smaller is left out.
+
+    What is measured between few prototypes depends on which: several groups are steadier than one.
+    """
     place = np.zeros(prototypes.owner.size, int)
     for code in np.unique(prototypes.owner):
         is_own = prototypes.owner == code
         place[is_own] = np.arange(is_own.sum())
-    return Prototypes(prototypes.planes[place < n_planes], prototypes.owner[place < n_planes])
+    n_groups = max(1, min(np.bincount(prototypes.owner)[np.unique(prototypes.owner)]) // n_planes)
+    return [
+        Prototypes(prototypes.planes[is_in], prototypes.owner[is_in])
+        for is_in in (place // n_planes == g for g in range(n_groups))
+    ]
 
 
 def in_units(prototypes: Prototypes, n_units: int) -> Prototypes:
@@ -134,7 +141,7 @@ def margin_of(
 ) -> float:
     """Median distance, over some rows, between the best own and the best other plane's score.
 
-    The more prototypes there are, the smaller it is: to compare, take `first_of_each` before.
+    The more prototypes there are, the smaller it is: see `groups_of_few`.
     """
     generator = np.random.default_rng([model.seed, len(prototypes.owner)])
     some = np.sort(generator.permutation(members)[:ROWS_FOR_MARGIN])
