@@ -50,10 +50,11 @@ from polyplane.data.csv.records import (
     records_of,
     without_padding,
 )
+from polyplane.data.table.blocks import TableBlock, TableRows
 from polyplane.data.table.kinds import NO_NUMBERS
 from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
 from polyplane.data.table.layout import Layout, Places, TableOptions, places_in
-from polyplane.data.table.rows import TableBlock, TableRows, laid_out
+from polyplane.data.table.rows import laid_out
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.data.text.numbers import PADDING
 
