@@ -25,7 +25,7 @@ from polyplane.data.table.frames import frame_of, rows_of
 from polyplane.data.table.layout import Layout
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.estimator.files.exported_tables import exported_table
-from polyplane.estimator.files.saving import SavedModel
+from polyplane.estimator.files.saving import SavedModel, write_model
 from polyplane.model.export.c_table import KEYWORDS, field_names
 from polyplane.model.export.table_input import TableColumn
 from polyplane.model.file import ModelError
@@ -126,6 +126,19 @@ def test_raw_tables_are_the_same_for_pandas_polars_files_onnx_and_c(table, tmp_p
     again = pp.load(tmp_path / "m.model")
     np.testing.assert_array_equal(again.decision_function(frame), scores)
     assert_onnx_and_c_say_the_same(again, frame, tmp_path)
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.file.split("/")[0])
+def test_models_of_raw_files_are_exported_with_what_was_recognised(table, tmp_path):
+    path, layout = some_lines(table, tmp_path), Layout()
+    delimiter = " " if table.separator == " " else None
+    X, y = pp.read(path, label=table.label, layout=layout, delimiter=delimiter)
+    model = fitted(X, y, LINEAR)
+    write_model(SavedModel(model, layout=layout), tmp_path / "m.model")
+    frame, _ = without_label(read_by_pandas(path, table), table)
+    frame.columns = [name.strip() if isinstance(name, str) else name for name in frame]
+    assert_onnx_and_c_say_the_same(pp.load(tmp_path / "m.model"), frame, tmp_path)
 
 
 # ---- random tables ---------------------------------------------------------------------------
