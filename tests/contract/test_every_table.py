@@ -207,6 +207,13 @@ def test_an_array_with_gaps_is_a_table_without_names(machine, tmp_path):
     assert not hasattr(machine, "feature_names_in_")
 
 
+def test_gaps_are_found_however_arrays_lie_in_memory(machine):
+    expected = clone(machine).fit(NUMBERS, LABELS)
+    wide = np.repeat(NUMBERS, 2, axis=1)[:, ::2]
+    for X in (np.asfortranarray(NUMBERS), wide):
+        assert clone(machine).fit(X, LABELS).layout_ == expected.layout_
+
+
 def test_lists_with_gaps_and_later_chunks_of_arrays_are_learned(streaming_machine):
     model = streaming_machine
     model.partial_fit(NUMBERS[:30].tolist(), LABELS[:30], classes=np.unique(LABELS))

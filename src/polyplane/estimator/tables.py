@@ -20,6 +20,7 @@ from polyplane.engine.inspection import largest_magnitude
 __all__ = ["TableRows", "give_layout", "layout_of", "rows_of_table", "width_of"]
 
 FROM_DTYPE = "from_dtype"
+ROWS_COPIED = 1 << 12  # at once, to look for gaps
 
 
 class TableRows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,7 +100,11 @@ def _has_gaps(estimator: Any, X: Any) -> bool:
     is_numbers = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
     if not is_numbers or X.size == 0 or getattr(estimator, "kernel", None) == "precomputed":
         return False
-    return bool(np.isnan(largest_magnitude(X)))
+    if X.flags.c_contiguous:
+        return bool(np.isnan(largest_magnitude(X)))
+    starts = range(0, len(X), ROWS_COPIED)
+    parts = (np.ascontiguousarray(X[start : start + ROWS_COPIED]) for start in starts)
+    return any(np.isnan(largest_magnitude(part)) for part in parts)
 
 
 def _array_of(rows: Any) -> Any:
