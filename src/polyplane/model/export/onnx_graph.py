@@ -37,7 +37,8 @@ class Graph:
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         result = result or self._free(f"{operator}_{len(self.nodes)}")
         self.domains |= {attributes["domain"]} if "domain" in attributes else set()
-        self.nodes.append(helper.make_node(operator, names, [result], **attributes))
+        node = helper.make_node(operator, names, [result], name=result, **attributes)
+        self.nodes.append(node)  # named, for runtimes name what they fuse after it
         return result
 
     def cast(self, value: str, kind: type, result: str = "") -> str:
