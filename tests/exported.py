@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import onnx
 import onnxruntime
+import pandas as pd
 import pytest
 from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -109,3 +110,100 @@ def largest_part(model, X):
     )  # fmt: skip
     terms = np.abs(model.dual_coef_) @ np.abs(values)
     return max(1.0, float(terms.max(initial=0)))
+
+
+# ---- tables ----------------------------------------------------------------------------------
+
+TABLE_PROGRAM = """
+#include "model.h"
+void run(const model_row *rows, long n, int *numbers, float *scores, float *probabilities,
+         float *x) {
+    for (long i = 0; i < n; i++) {
+        const model_row *row = rows + i;
+        numbers[i] = model_predict(row);
+        model_scores(row, scores + i * MODEL_N_CLASSES);
+        model_columns(row, x + i * MODEL_WIDTH);
+        PROBABILITIES
+    }
+    (void)probabilities;
+}
+const char *label(int number) { return MODEL_CLASSES[number]; }
+long width(void) { return MODEL_WIDTH; }
+long size(void) { return (long)sizeof(model_row); }
+"""
+
+
+def cells_of(frame, layout):
+    """The columns of a pandas frame that are read, as programs hold them: numbers and texts."""
+    found = []
+    for place, source in enumerate(layout.sources):
+        column = frame[source.name] if layout.has_names else frame.iloc[:, place]
+        if source.kind in ("number", "flag", "seconds"):
+            found.append(_as_numbers(column))
+        elif source.kind == "date":
+            moments = pd.to_datetime(column).to_numpy("datetime64[us]")
+            found.append((moments - np.datetime64(0, "us")) / np.timedelta64(1, "s"))
+        elif source.kind != "aside":
+            found.append([None if pd.isna(text) else str(text) for text in column])
+    return found
+
+
+def _as_numbers(column):
+    if column.dtype.kind == "m":
+        return column.to_numpy("timedelta64[us]") / np.timedelta64(1, "s")
+    plain = [str(value).strip().lower() for value in column]
+    flags = {"true": 1.0, "false": 0.0}
+    return pd.to_numeric(
+        pd.Series([flags.get(value, value) for value in plain]), errors="coerce"
+    ).to_numpy(np.float64)
+
+
+def run_onnx_table(model, cells):
+    """What ONNX Runtime makes of the columns of a table."""
+    onnx.checker.check_model(model)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    inputs = {}
+    for place, column in zip(session.get_inputs(), cells, strict=True):
+        kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64}
+        if place.type == "tensor(string)":
+            column = np.array(["" if text is None else text for text in column], object)
+        inputs[place.name] = np.asarray(column, kinds.get(place.type)).reshape(-1, 1)
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def run_c_table(text, cells, n_classes, folder):
+    """What the header makes of the columns of a table, and the numbers that its model sees."""
+    (folder / "model.h").write_text(text)
+    with_probabilities = PROBABILITIES if "model_probabilities(" in text else ""
+    (folder / "program.c").write_text(TABLE_PROGRAM.replace("PROBABILITIES", with_probabilities))
+    library_path = folder / "program.so"
+    shared = ["-O1", "-fPIC", "-shared", "-o", library_path]
+    compile_c(["-std=c99", *STRICT, *shared, folder / "program.c", "-lm"])
+    library = ctypes.CDLL(str(library_path))
+    library.label.restype = ctypes.c_char_p
+    is_text = [isinstance(column, list) for column in cells]
+    kinds = [ctypes.c_char_p if one else ctypes.c_double for one in is_text]
+    row_type = type("Row", (ctypes.Structure,), {
+        "_fields_": [(f"f{k}", kind) for k, kind in enumerate(kinds)]
+    })  # fmt: skip
+    assert ctypes.sizeof(row_type) == library.size()
+    n_rows = len(cells[0])
+    rows = (row_type * n_rows)()
+    for k, column in enumerate(cells):
+        for i, value in enumerate(column):
+            if is_text[k]:
+                value = None if value is None else value.encode()
+            setattr(rows[i], f"f{k}", value)
+    numbers = np.empty(n_rows, np.int32)
+    scores, probabilities = np.full((2, n_rows, n_classes), np.nan, np.float32)
+    x = np.full((n_rows, library.width()), np.nan, np.float32)
+    arrays = (numbers, scores, probabilities, x)
+    library.run(ctypes.byref(rows), ctypes.c_long(n_rows), *map(pointer, arrays))
+    labels = [library.label(int(number)).decode() for number in numbers]
+    return {"label": labels, "scores": scores, "probabilities": probabilities, "x": x}

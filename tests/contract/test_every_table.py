@@ -183,3 +183,40 @@ def test_a_file_and_a_frame_of_it_are_one_model(machine, tmp_path):
     ]
     np.testing.assert_array_equal(model.predict(X), model.predict(FRAME))
     assert y.tolist() == LABELS.tolist()
+
+
+# ---- arrays with gaps ------------------------------------------------------------------------
+
+NUMBERS = FRAME[["age", "paid", "count"]].astype(float).to_numpy()
+
+
+def test_an_array_with_gaps_is_a_table_without_names(machine, tmp_path):
+    nameless = pd.DataFrame(NUMBERS)
+    expected = clone(machine).fit(nameless, LABELS)
+    new = np.where(RANDOM.random(NUMBERS.shape) < 0.3, np.nan, NUMBERS)
+    pp.save(machine.fit(NUMBERS, LABELS), tmp_path / "model")
+    for model in (machine, pp.load(tmp_path / "model")):
+        assert model.n_features_in_ == 3
+        assert model.layout_ == expected.layout_
+        assert "1 missing" in model.layout_.feature_names
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = scores_of(model, new)
+        for ours, theirs in zip(found, scores_of(expected, pd.DataFrame(new)), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    assert not hasattr(machine, "feature_names_in_")
+
+
+def test_gaps_are_found_however_arrays_lie_in_memory(machine):
+    expected = clone(machine).fit(NUMBERS, LABELS)
+    wide = np.repeat(NUMBERS, 2, axis=1)[:, ::2]
+    for X in (np.asfortranarray(NUMBERS), wide):
+        assert clone(machine).fit(X, LABELS).layout_ == expected.layout_
+
+
+def test_lists_with_gaps_and_later_chunks_of_arrays_are_learned(streaming_machine):
+    model = streaming_machine
+    model.partial_fit(NUMBERS[:30].tolist(), LABELS[:30], classes=np.unique(LABELS))
+    model.partial_fit(NUMBERS[30:], LABELS[30:])
+    assert model.layout_.width == 4
+    assert np.isfinite(model.decision_function(NUMBERS)).all()

@@ -84,9 +84,14 @@ def test_standard_errors_are_those_of_shares():
         (np.array(["1", "2"]), np.array([1, 2]), [1, 2]),
         (np.array(["1", "x"]), np.array([1, 2]), ["1", "x"]),
         (np.array(["a"]), np.array(["a", "b"]), ["a"]),
+        (np.array(["<=50K.", " >50K "]), np.array(["<=50K", ">50K"]), ["<=50K", ">50K"]),
+        (np.array(["<=50K"]), np.array(["<=50K.", ">50K."]), ["<=50K."]),
+        (np.array(["a", "a..", "a b"]), np.array(["a.", "b"]), ["a.", "a..", "a b"]),
+        (np.array(["a ", "a.", "a"]), np.array(["a", "a."]), ["a ", "a.", "a"]),
+        (np.array(["1.", "2"]), np.array([1, 2]), [1, 2]),
     ],
 )
-def test_a_number_and_its_text_are_the_same_label(y, classes, expected):
+def test_a_number_its_text_and_other_spellings_are_the_same_label(y, classes, expected):
     assert as_labels_of(y, classes).tolist() == expected
 
 

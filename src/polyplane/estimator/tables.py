@@ -15,10 +15,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.layout import Layout
+from polyplane.engine.inspection import largest_magnitude
 
 __all__ = ["TableRows", "give_layout", "layout_of", "rows_of_table", "width_of"]
 
 FROM_DTYPE = "from_dtype"
+ROWS_COPIED = 1 << 12  # at once, to look for gaps
 
 
 class TableRows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,6 +73,7 @@ def rows_of_table(estimator: Any, X: Any, begins: bool, grows: bool) -> Any:
         X = _array_of(X)
     is_table = is_frame(X) or has_texts(X)
     if begins:
+        is_table = is_table or _has_gaps(estimator, X)
         vars(estimator).pop("layout_", None)
         return _learned(estimator, frame_of(X), grows) if is_table else None
     layout = layout_of(estimator)
@@ -90,6 +93,18 @@ def rows_of_table(estimator: Any, X: Any, begins: bool, grows: bool) -> Any:
     estimator.layout_ = layout.copied()
     estimator.layout_.categories.is_frozen = False
     return rows_of(frame, estimator.layout_)
+
+
+def _has_gaps(estimator: Any, X: Any) -> bool:
+    """Whether X is an array of numbers of which some are missing: a table without names."""
+    is_numbers = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
+    if not is_numbers or X.size == 0 or getattr(estimator, "kernel", None) == "precomputed":
+        return False
+    if X.flags.c_contiguous:
+        return bool(np.isnan(largest_magnitude(X)))
+    starts = range(0, len(X), ROWS_COPIED)
+    parts = (np.ascontiguousarray(X[start : start + ROWS_COPIED]) for start in starts)
+    return any(np.isnan(largest_magnitude(part)) for part in parts)
 
 
 def _array_of(rows: Any) -> Any:

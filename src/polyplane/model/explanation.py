@@ -6,9 +6,9 @@ is the lead of the winner in the model of this pair. How it is shared out among 
 `engine/planes/explaining.py`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,12 +44,22 @@ from polyplane.model.plane_record import ROWS_WORTH_A_THREAD, PlaneRecord
 from polyplane.model.prediction import Features
 from polyplane.model.threads import shared_out
 
-__all__ = ["Explainer", "Explanation"]
+__all__ = ["Change", "Explainer", "Explanation"]
 
 MOST_UNHASHED = 1 << 28  # weights of products, told apart again
 NOTHING_TYPICAL = Typical(np.empty((0, 0), np.float32), np.empty(0))
 NO_GROUPS = np.empty((0, 2), np.int32)
 TINY = 1e-6  # beside ranks, whose deviation is 1
+
+
+class Change(NamedTuple):
+    """A column of a row with another value."""
+
+    column: int  # as in `contributions`
+    name: str | None
+    old: Any  # None: missing
+    new: Any
+    size: float  # share of rows that are passed over, from 0 to 1
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,19 @@ class Explanation:
     runner_up: Array  # [row]: the label that scores next
     planes: Array  # [row, 2]: in `planes_`, the best plane of the winner and of the runner-up
     names: Sequence[str] | None = None  # of columns, where the model knows some
+    alternatives: Callable[[Array], list[Change | None]] | None = field(
+        default=None, repr=False, compare=False
+    )  # predicts changed rows anew
+
+    def changes(self) -> list[Change | None]:
+        """Of each row, the smallest change of one column that would make the runner-up win.
+
+        None where no such change was found. Values are those that the column has in the rows of
+        the reference, or in the rows explained; each changed row is predicted.
+        """
+        if self.alternatives is None:
+            raise ValueError("Only the explanations of an estimator can try changes.")
+        return self.alternatives(self.runner_up)
 
     @property
     def lead(self) -> Array:

@@ -66,8 +66,8 @@ def _check_magnitude(values: Array) -> None:
     largest = largest_magnitude(values)
     if np.isnan(largest):
         raise ValueError(
-            "Input X contains NaN: fill or drop the missing values first, or give a DataFrame, in "
-            "which they are learned from."
+            "Input X contains NaN: fill or drop the missing values first, or give a DataFrame, or "
+            "an array with such values to the first fit, in which they are learned from."
         )
     if np.isinf(largest):
         raise ValueError("Input X contains infinity: replace or drop such values first.")

@@ -37,7 +37,7 @@ class Rbf(KernelFormula):
     name, kind = "rbf", RbfKernel
     c = """\
     float sum = 0.0f;
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) sum += (x[j] - z[j]) * (x[j] - z[j]);
+    for (int32_t j = 0; j < NAME_WIDTH; j++) sum += (x[j] - z[j]) * (x[j] - z[j]);
     return expf(-NAME_GAMMA * sum);
 """
 

@@ -21,6 +21,7 @@ __all__ = [
     "Evaluation",
     "as_labels_of",
     "labels_at",
+    "other_spellings",
     "place_of",
     "standard_error",
 ]
@@ -41,7 +42,10 @@ def standard_error(error: float, n_rows: int) -> float:
 
 
 def as_labels_of(y: Array, classes: Array) -> Array:
-    """Labels of rows in the type of a model's classes: 1, 1.0 and the text 1 are the same."""
+    """Labels of rows as those of a model: 1, 1.0 and the text 1 are the same, as are spellings."""
+    spelt = other_spellings(y, classes)
+    if spelt:
+        y = np.array([spelt.get(label, label) for label in y.tolist()])
     if (y.dtype.kind == "U") == (classes.dtype.kind == "U"):
         return y
     if classes.dtype.kind == "U":
@@ -52,6 +56,26 @@ def as_labels_of(y: Array, classes: Array) -> Array:
     if all(label in by_text for label in np.unique(y).tolist()):
         return np.array([by_text[label] for label in y.tolist()], classes.dtype)
     return y
+
+
+def other_spellings(y: Array, classes: Array) -> dict[str, str]:
+    """Texts among labels that differ from a class by a dot in the end or blanks around, and it.
+
+    As in files whose test part was written by another program. What could be two classes is none.
+    """
+    if y.dtype.kind != "U":
+        return {}
+    texts = [_text_of(label) for label in classes.tolist()]
+    by_core: dict[str, list[str]] = {}
+    for text in texts:
+        by_core.setdefault(_core_of(text), []).append(text)
+    new = [label for label in np.unique(y).tolist() if label not in texts]
+    found = {label: by_core.get(_core_of(label), []) for label in new}
+    return {label: same[0] for label, same in found.items() if len(same) == 1}
+
+
+def _core_of(text: str) -> str:
+    return text.strip().removesuffix(".").rstrip()
 
 
 def _text_of(label: Any) -> str:

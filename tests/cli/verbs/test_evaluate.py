@@ -1,5 +1,7 @@
 """Errors are counted as scikit-learn counts them."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.metrics import (
@@ -74,13 +76,13 @@ def test_labels_that_the_model_has_never_met_are_remarked_upon(call, files, tmp_
     lines = (files / "rows.csv").read_text().splitlines()
     some, none = tmp_path / "some.csv", tmp_path / "none.csv"
     some.write_text("\n".join([*lines[:-1], lines[-1].rpartition(",")[0] + ",pink"]))
-    none.write_text("\n".join([lines[0], *(line + "." for line in lines[1:])]))
+    none.write_text("\n".join([lines[0], *(line + "!" for line in lines[1:])]))
     done = call("evaluate", files / "named.model", some)
     assert "1 of 120 rows have labels ('pink') that are not classes of the model" in done.err
     done = call("evaluate", files / "named.model", none)
-    assert "none of its labels ('blue.', 'green.', 'red.') is a class of the model" in done.err
+    assert "none of its labels ('blue!', 'green!', 'red!') is a class of the model" in done.err
     found = check("evaluate", call("evaluate", files / "named.model", none, "--json").out)
-    assert found["unknown_labels"] == ["blue.", "green.", "red."]
+    assert found["unknown_labels"] == ["blue!", "green!", "red!"]
     assert (
         "class of the model" not in call("evaluate", files / "named.model", files / "rows.csv").err
     )
@@ -162,3 +164,21 @@ def test_probabilities_are_shown_in_tables(call, probable):
                   "yes from probability 0.3 on: 120 rows", "Calibration of the probability of yes",
                   "0.5 to 0.6"):  # fmt: skip
         assert words in done.out
+
+
+def test_labels_with_a_dot_in_the_end_are_the_same_and_that_is_said(call, tmp_path):
+    rows = [f"{k},{'<=50K' if k < 30 else '>50K'}" for k in range(60)]
+    (tmp_path / "train.csv").write_text("\n".join(["x,label", *rows]))
+    (tmp_path / "test.csv").write_text("\n".join(["x,label", *(f"{row}." for row in rows)]))
+    model = tmp_path / "m.model"
+    words = "train", tmp_path / "train.csv", "--test", tmp_path / "test.csv", "--seed", 1
+    done = call(*words, "-a", "amm", "--scale", "maxabs", "--model", model, "--json")
+    assert done.code == 0, done.err
+    assert "count as the classes '<=50K', '>50K', from which they differ by a dot" in done.err
+    assert json.loads(done.out)["test"]["unknown_labels"] == []
+    done = call("evaluate", model, tmp_path / "test.csv", "--json")
+    assert "the labels '<=50K.', '>50K.' count as the classes" in done.err
+    assert json.loads(done.out)["unknown_labels"] == []
+    same = call("evaluate", model, tmp_path / "train.csv", "--json")
+    assert "count as" not in same.err
+    assert json.loads(same.out)["confusion"] == json.loads(done.out)["confusion"]

@@ -38,3 +38,21 @@ def test_exports_of_models_of_tables_name_the_columns(call, files, tmp_path):
 def test_there_is_one_column_name_for_each_column(files):
     with pytest.raises(ModelError, match="2 column names are given for 5 columns"):
         to_c(load(files / "named.model"), column_names=["a", "b"])
+
+
+def test_exports_of_tables_take_their_columns(call, tmp_path):
+    rows = "age,town,label\n" + "".join(
+        f"{k if k % 7 else ''},{'Ulm' if k % 3 else 'Bonn'},{'yes' if k % 3 else 'no'}\n"
+        for k in range(60)
+    )
+    (tmp_path / "rows.csv").write_text(rows)
+    model = tmp_path / "m.model"
+    assert call("train", tmp_path / "rows.csv", "-a", "pegasos", "--model", model).code == 0
+    done = call("export", model, "-o", tmp_path / "m.onnx")
+    assert done.code == 0
+    assert "It takes the columns 'age' (number), 'town' (category)." in done.out
+    inputs = onnx.load(tmp_path / "m.onnx").graph.input
+    assert [one.name for one in inputs] == ["age", "town"]
+    assert call("export", model, "-o", tmp_path / "m.h").code == 0
+    assert (tmp_path / "m.h").read_text() == to_c(load(model), name="m")
+    assert "const char *town;" in (tmp_path / "m.h").read_text()

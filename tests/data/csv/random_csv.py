@@ -151,7 +151,10 @@ def check(seed):
     bad, found, error = BadRows(case.skips), [], None
     file, options = io.BytesIO(case.text), CsvOptions(**case.options)
     try:
-        with patch.object(csv_records, "BLOCK_BYTES", case.size or csv_records.BLOCK_BYTES):
+        with (
+            patch.object(csv_records, "BLOCK_BYTES", case.size or csv_records.BLOCK_BYTES),
+            patch.object(csv_text, "BYTES_A_THREAD", 2 * case.size or csv_text.BYTES_A_THREAD),
+        ):
             found.extend(csv_text.chunks(file, "f", case.chunk_rows, options, bad, layout))
     except DataError as problem:
         error = problem

@@ -427,6 +427,7 @@ def test_written_tables_are_read_back_whatever_blocks_and_chunks(
     text = file.getvalue()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_records, "BLOCK_BYTES", block_bytes)
+        patch.setattr(csv_text, "BYTES_A_THREAD", 2 * block_bytes)
         layout = Layout()
         given_kinds = {"text_columns": ["word", "label"], "delimiter": delimiter, "header": True}
         got = read(text, chunk_rows, layout=layout, missing="zero", **given_kinds)

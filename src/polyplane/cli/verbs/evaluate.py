@@ -1,6 +1,6 @@
 """`polyplane evaluate`: a model on labelled rows, chunk by chunk."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.evaluation_report import plain_evaluation, show_evaluation
 from polyplane.data.chunks import DataError
-from polyplane.report.metrics import Confusions, as_labels_of
+from polyplane.report.metrics import Confusions, as_labels_of, other_spellings
 
-__all__ = ["run", "tell_of_unknown_labels"]
+__all__ = ["run", "tell_of_labels"]
 
 BUSIEST = 5  # planes
 MOST_NAMED = 5  # labels in a sentence
@@ -33,19 +33,33 @@ def run(
     found = loaded.evaluation(threshold, positive)
     rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))
     busy = _Planes(loaded)
+    spelt: dict[str, str] = {}
     for chunk in chunks_of(rows, screen, "Evaluating"):
         if not chunk.y.size:
             raise DataError("has no labels, without which there are no errors", data[0])
+        spelt |= other_spellings(chunk.y, loaded.classes)
         X = loaded.rows(chunk.X)
         found.add(as_labels_of(chunk.y, loaded.classes), *loaded.predict_with_values(X))
         busy.add(X)
-    tell_of_unknown_labels(screen, found.tally, data[0])
+    tell_of_labels(screen, found.tally, spelt, data[0])
     show_evaluation(screen, found)
     _show_planes(screen, busy)
     screen.result(plain_evaluation(found) | _plain(busy, rows.bad.n_skipped))
 
 
-def tell_of_unknown_labels(screen: Screen, tally: Confusions, source: str) -> None:
+def tell_of_labels(
+    screen: Screen, tally: Confusions, spelt: Mapping[str, str], source: str
+) -> None:
+    """Which labels were taken for classes, and which are none of the model."""
+    if spelt:
+        screen.warn(
+            f"{source}: the labels {some_labels(list(spelt))} count as the classes "
+            f"{some_labels(list(spelt.values()))}, from which they differ by a dot or blanks."
+        )
+    _tell_of_unknown_labels(screen, tally, source)
+
+
+def _tell_of_unknown_labels(screen: Screen, tally: Confusions, source: str) -> None:
     """A model cannot be right on rows of classes that it has never met."""
     if not tally.unknown:
         return

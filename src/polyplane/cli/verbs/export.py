@@ -1,28 +1,23 @@
 """`polyplane export`: a model for where there is no polyplane."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from polyplane.cli.failures import CallError
 from polyplane.cli.input.model_input import layout_of
 from polyplane.cli.screen import Screen
+from polyplane.estimator.files.exported_tables import exported_table
+from polyplane.model.export.content import Exported
 from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
-from polyplane.model.format.prediction_part import read_fitted
+from polyplane.model.format.prediction_part import read_fitted, refusing
 from polyplane.model.prediction import FittedModel
 
 __all__ = ["run"]
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"onnx": exported_as_onnx, "c": exported_as_c}
 BY_SUFFIX = {".onnx": "onnx", ".c": "c", ".h": "c"}
-
-
-def _names(fitted: FittedModel) -> Sequence[str]:
-    """Of columns: those of a table, or those with which the model was fitted."""
-    layout = layout_of(fitted)
-    if layout is not None:
-        return layout.feature_names[: fitted.n_columns]
-    return (fitted.names if fitted.scaler is None else fitted.scaler.names) or ()
+MOST_NAMED = 10  # columns in a sentence
 
 
 def run(screen: Screen, *, model: str, to: str | None, output: str | None) -> None:
@@ -33,9 +28,29 @@ def run(screen: Screen, *, model: str, to: str | None, output: str | None) -> No
     if target is None or target not in FUNCTIONS:
         found = f"--to is {to!r}" if to else f"{output!r} states no form"
         raise CallError(f"{found}, expected one of {', '.join(FUNCTIONS)}: say --to.")
-    fitted = read_fitted(model)
-    scalers = [] if fitted.scaler is None else [fitted.scaler]
-    FUNCTIONS[target](exported_of(fitted, scalers, _names(fitted)), output)
+    exported = _exported(read_fitted(model), model)
+    FUNCTIONS[target](exported, output)
     n_bytes = Path(output).stat().st_size
     screen.say(f"Wrote {output}: {n_bytes:,} bytes of {target}.")
+    if exported.table is not None:
+        screen.say(f"It takes {_columns_in_words(exported)}.")
     screen.result({"output": output, "to": target, "bytes": n_bytes})
+
+
+def _exported(fitted: FittedModel, path: str) -> Exported:
+    with refusing(path):
+        layout = layout_of(fitted)
+    names = (fitted.names if fitted.scaler is None else fitted.scaler.names) or ()
+    scalers = [] if fitted.scaler is None else [fitted.scaler]
+    return exported_of(fitted, scalers, names, exported_table(layout, fitted.n_columns))
+
+
+def _columns_in_words(exported: Exported) -> str:
+    """The columns of a table that a program has to give."""
+    assert exported.table is not None
+    columns = exported.table.columns
+    if exported.table.is_of_numbers:
+        return f"rows of {len(columns):,} number{'s' * (len(columns) > 1)}"
+    named = [f"{column.name!r} ({column.kind})" for column in columns[:MOST_NAMED]]
+    more = f" and {len(columns) - MOST_NAMED:,} more" if len(columns) > MOST_NAMED else ""
+    return f"the columns {', '.join(named)}{more}"

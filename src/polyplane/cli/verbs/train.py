@@ -22,7 +22,7 @@ from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, sc
 from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.screen import Screen
-from polyplane.cli.verbs.evaluate import tell_of_unknown_labels
+from polyplane.cli.verbs.evaluate import tell_of_labels
 from polyplane.cli.verbs.evaluation_report import show_evaluation
 from polyplane.cli.verbs.training_run import Stopped, Watch, run_under
 from polyplane.cli.verbs.training_summary import summary_of, tell_summary
@@ -36,7 +36,7 @@ from polyplane.estimator.files.saving import (
     write_model,
 )
 from polyplane.model.prediction import n_threads
-from polyplane.report.metrics import Evaluation, as_labels_of
+from polyplane.report.metrics import Evaluation, as_labels_of, other_spellings
 
 __all__ = ["run"]
 
@@ -281,12 +281,14 @@ def _tested(job: Job) -> Evaluation | None:
         request.test, request.reading, layout=loaded.layout, base=loaded.fitted.call.get("base"),
         on_bad=request.on_bad,
     )  # fmt: skip
+    spelt: dict[str, str] = {}
     for chunk in chunks_of(rows, job.screen, "Testing"):
         if not chunk.y.size:
             raise DataError("has no labels, without which there are no errors", request.test)
+        spelt |= other_spellings(np.asarray(chunk.y), loaded.classes)
         labels = as_labels_of(np.asarray(chunk.y), loaded.classes)
         found.add(labels, *loaded.predict_with_values(loaded.rows(chunk.X)))
-    tell_of_unknown_labels(job.screen, found.tally, request.test)
+    tell_of_labels(job.screen, found.tally, spelt, request.test)
     return found
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
+from polyplane.data.table.blocks import ErrorAt, TableBlock, TableRows, without_nan
 from polyplane.data.table.kinds import (
     CATEGORY,
     FLAG,
@@ -28,7 +29,6 @@ from polyplane.data.table.layout import (
     label_by_name,
     places_in,
 )
-from polyplane.data.table.rows import ErrorAt, TableBlock, TableRows, without_nan
 
 __all__ = ["HAS_LABELS", "N_FEATURES", "BatchRows"]
 

@@ -26,8 +26,9 @@ from polyplane.data.arrow.batches import HAS_LABELS, N_FEATURES, BatchRows
 from polyplane.data.careful_reading import as_data_errors, read_up_to
 from polyplane.data.chunk_sizes import rechunked
 from polyplane.data.chunks import BadRows, Chunk, DataError
+from polyplane.data.table.blocks import TableBlock
 from polyplane.data.table.layout import Layout, TableOptions
-from polyplane.data.table.rows import TableBlock, laid_out
+from polyplane.data.table.rows import laid_out
 
 __all__ = ["LABEL", "arrow_chunks", "chunks", "columns_of", "write"]
 

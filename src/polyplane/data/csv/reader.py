@@ -46,13 +46,15 @@ from polyplane.data.csv.records import (
     first_long_field,
     has_stray_quotes,
     head_of,
+    in_larger_blocks,
     records_of,
     without_padding,
 )
+from polyplane.data.table.blocks import TableBlock, TableRows
 from polyplane.data.table.kinds import NO_NUMBERS
 from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
 from polyplane.data.table.layout import Layout, Places, TableOptions, places_in
-from polyplane.data.table.rows import TableBlock, TableRows, laid_out
+from polyplane.data.table.rows import laid_out
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.data.text.numbers import PADDING
 
@@ -68,6 +70,8 @@ MOST_NAMED = 10  # columns in one sentence
 _A_NUMBER = "a number; if that column holds text, name it in text_columns"
 STATE_HEADER = "if this line holds the names of the columns, state header=True (--header)"
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+MISSING = frozenset(MISSING_TEXTS)
+BYTES_A_THREAD = 1 << 20  # that Arrow parses at once
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ def _blocks(
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
     if has_header:
         first = after(first, records[0])
-    for block in chain([first], blocks):
+    later = in_larger_blocks(blocks) if reader.has_texts else blocks
+    for block in chain([first], later):
         yield reader.rows(block)
 
 
@@ -160,8 +165,7 @@ def _columns(records: Sequence[Record], width: int) -> list[tuple[str, ...]]:
 
 
 def _present(column: Iterable[str]) -> list[str]:
-    stripped = (text.strip() for text in column)
-    return [text for text in stripped if text not in MISSING_TEXTS]
+    return [text for padded in column if (text := padded.strip()) not in MISSING]
 
 
 def _is_text(column: Sequence[str]) -> bool:
@@ -186,7 +190,7 @@ def _has_header(records: Sequence[Record]) -> bool:
         return False
     below = [_present(column) for column in _columns(records[1:], len(titles))]
     for title, column in zip(titles, below, strict=True):
-        if title not in MISSING_TEXTS and column and all(map(NUMBER.fullmatch, column)):
+        if title not in MISSING and column and all(map(NUMBER.fullmatch, column)):
             return True
     return not any(title in column for title, column in zip(titles, below, strict=True))
 
@@ -265,6 +269,7 @@ class _CsvRows:
         self.has_padding = False  # so far, where Arrow stumbles over it
         self.types = {place: pa.float64() for place in places.numbers + labels}
         self.types |= dict.fromkeys(texts, DICTIONARY)
+        self.has_texts = bool(texts)
         self.uses = None if texts else _uses(places, width)
         self.conversion = pyarrow.csv.ConvertOptions(
             column_types={str(place): kind for place, kind in self.types.items()},
@@ -355,22 +360,31 @@ class _CsvRows:
         return found
 
     def _parsed_as_it_is(self, text: bytes, is_quoted: bool) -> dict[int, Any] | None:
+        if not is_quoted:  # Arrow changes line ends in quotes where parts meet
+            try:
+                return self._parsed_in_parts(text, is_quoted, BYTES_A_THREAD)
+            except pa.ArrowException as error:
+                if "straddl" not in str(error):  # a record is longer than a part
+                    return None
         try:
-            table = pyarrow.csv.read_csv(
-                pa.BufferReader(text),
-                pyarrow.csv.ReadOptions(
-                    column_names=[str(place) for place in range(self.width)],
-                    block_size=len(text) + 1,
-                ),
-                pyarrow.csv.ParseOptions(
-                    delimiter=self.delimiter,
-                    newlines_in_values=is_quoted,
-                    quote_char='"' if is_quoted else False,
-                ),
-                self.conversion,
-            ).combine_chunks()
+            return self._parsed_in_parts(text, is_quoted, len(text) + 1)
         except pa.ArrowException:
             return None
+
+    def _parsed_in_parts(self, text: bytes, is_quoted: bool, n_bytes: int) -> dict[int, Any]:
+        """By several threads, each of which parses so many bytes at once."""
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(text),
+            pyarrow.csv.ReadOptions(
+                column_names=[str(place) for place in range(self.width)], block_size=n_bytes
+            ),
+            pyarrow.csv.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=is_quoted,
+                quote_char='"' if is_quoted else False,
+            ),
+            self.conversion,
+        ).combine_chunks()
         return {int(name): table.column(name).chunk(0) for name in table.column_names}
 
     def _read_one_by_one(self, block: Block, bad: BadRows) -> tuple[dict[int, Any], list[Record]]:
@@ -432,14 +446,14 @@ def _number(text: str) -> float | None:
     text = text.strip(" \t")
     if not _is_number(text):
         raise ValueError(_A_NUMBER)
-    return None if text in MISSING_TEXTS or NOT_A_NUMBER.fullmatch(text) else float(text)
+    return None if text in MISSING or NOT_A_NUMBER.fullmatch(text) else float(text)
 
 
 def _is_number(text: str) -> bool:
     """True of what Arrow takes for a number, or for a missing one."""
     text = text.strip(" \t")
     kinds = NUMBER, INFINITE, NOT_A_NUMBER
-    return text in MISSING_TEXTS or any(kind.fullmatch(text) for kind in kinds)
+    return text in MISSING or any(kind.fullmatch(text) for kind in kinds)
 
 
 def _utf8(text: str) -> str:

@@ -23,15 +23,18 @@ __all__ = [
     "first_long_field",
     "has_stray_quotes",
     "head_of",
+    "in_larger_blocks",
     "records_of",
     "without_padding",
 ]
 
 BLOCK_BYTES = 1 << 20
+BLOCKS_TOGETHER = 8
 LONGEST_RECORD = 1 << 26
 DELIMITERS = ",", ";", "\t"
 ENOUGH_LINES = 20  # to see that quotes mean nothing
 RECORDS_TRIED = 20  # to find the delimiter
+LOOKED_AT = 1 << 13  # bytes, for the end of a record
 MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
 QUOTE, LINE_FEED, CARRIAGE_RETURN = b'"\n\r'
 
@@ -79,6 +82,12 @@ def blocks_of(
             yield Block(text[:end], line)
             line += count_lines(text[:end])
         text = text[end:] + more
+
+
+def in_larger_blocks(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Several blocks as one, so that what is done once a block is done less often."""
+    while some := list(islice(blocks, BLOCKS_TOGETHER)):
+        yield Block(b"".join(block.text for block in some), some[0].line)
 
 
 def _check_nul(text: bytes, line: int, path: str) -> None:
@@ -187,8 +196,12 @@ def records_of(
 
 def after(block: Block, record: Record) -> Block:
     """What follows a record of the block."""
-    lines = block.text.splitlines(keepends=True)[: record.next_line - block.line]
-    return Block(block.text[sum(map(len, lines)) :], record.next_line)
+    n_lines, n_bytes = record.next_line - block.line, LOOKED_AT
+    lines = block.text[:n_bytes].splitlines(keepends=True)
+    while len(lines) <= n_lines and n_bytes < len(block.text):  # the last may be cut
+        n_bytes *= 8
+        lines = block.text[:n_bytes].splitlines(keepends=True)
+    return Block(block.text[sum(map(len, lines[:n_lines])) :], record.next_line)
 
 
 def has_stray_quotes(head: bytes, delimiter: str) -> bool:

@@ -2,7 +2,8 @@
 
 A frame is anything with columns of their own types: what has `__arrow_c_stream__` or the
 dataframe interchange protocol. Its columns become Arrow arrays, one by one, so that errors can name
-the column; what they are and what becomes of them is settled by `layout` and `rows`, as for files.
+the column; what they are and what becomes of them is settled by `layout`, `learning` and `rows`,
+as for files.
 """
 
 import datetime
@@ -16,9 +17,10 @@ import pyarrow as pa
 import pyarrow.interchange
 
 from polyplane.data.chunks import Array, BadRows, DataError
+from polyplane.data.table.blocks import TableRows
 from polyplane.data.table.kinds import LIST, NUMERIC, UNKNOWN, kind_of_type
 from polyplane.data.table.layout import ERROR, SKIP, Layout, TableOptions, places_in
-from polyplane.data.table.rows import TableRows, laid_out
+from polyplane.data.table.rows import laid_out
 
 __all__ = ["Frame", "frame_of", "has_texts", "is_frame", "rows_of"]
 

@@ -44,7 +44,8 @@ class Texts(NamedTuple):
 
     def counts(self) -> Array:
         """How many rows have each value; a dictionary may hold values that no row has."""
-        return np.bincount(self.codes[self.codes != NONE], minlength=len(self.values))
+        assert NONE == -1
+        return np.bincount(self.codes + 1, minlength=len(self.values) + 1)[1:]
 
 
 def texts_of(column: Any) -> Texts:

@@ -7,10 +7,12 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from polyplane.data.table.layout import Layout
+from polyplane.estimator.files.exported_tables import exported_table
 from polyplane.estimator.files.fitted import fitted_of, scaler_of, sklearn_scalers, steps_of
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.tables import layout_of, width_of
+from polyplane.estimator.tables import TableRows, layout_of, width_of
 from polyplane.estimator.thread_safety import view_of
 from polyplane.model.export.content import Exported
 from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
@@ -29,8 +31,10 @@ def to_onnx(
 
     `model` is a fitted polyplane classifier, or a pipeline that ends with one and scales columns
     before it (MaxAbsScaler, MinMaxScaler, StandardScaler). Input `X` is float32, rows by columns;
-    outputs are `label`, `scores` (by class) and, where the classifier has them, `probabilities`.
-    `column_names` go into the metadata; without them those that `model` was fitted with.
+    of a table in which there is more than numbers, each column is an input of its own, under its
+    name. Outputs are `label`, `scores` (by class) and, where the classifier has them,
+    `probabilities`. `column_names` go into the metadata; without them those that `model` was
+    fitted with.
     """
     return exported_as_onnx(_exported(model, column_names), path)
 
@@ -45,8 +49,10 @@ def to_c(
 
     `model` is as in `to_onnx`. Functions begin with `name`, by default that of the file:
     `int NAME_predict(const float *x)` returns the number of a class, of which NAME_CLASSES has
-    the label, and `void NAME_scores(const float *x, float *scores)` fills in their scores.
-    `column_names` become NAME_COLUMNS; without them those that `model` was fitted with.
+    the label, and `void NAME_scores(const float *x, float *scores)` fills in their scores. Of a
+    table in which there is more than numbers they take a `const NAME_row *`, a struct with a field
+    for each column. `column_names` become NAME_COLUMNS; without them those that `model` was fitted
+    with.
     """
     return exported_as_c(_exported(model, column_names), path, name)
 
@@ -54,11 +60,25 @@ def to_c(
 def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
     """What is exported of a classifier or pipeline."""
     *scalers, classifier = _steps(model)
-    layout = layout_of(classifier)
-    names = getattr(model, "feature_names_in_", ()) if layout is None else layout.feature_names
-    names = names if column_names is None else column_names
-    known = [_scaler(scaler, width_of(classifier)) for scaler in scalers]
-    return exported_of(fitted_of(view_of(classifier)), known, names)
+    layout, width = layout_of(classifier), width_of(classifier)
+    if scalers and isinstance(scalers[0], TableRows):
+        layout = scalers.pop(0).layout
+    elif scalers and layout is not None:
+        _check_only_numbers(layout)
+        layout = None
+    names = getattr(model, "feature_names_in_", ()) if column_names is None else column_names
+    known = [_scaler(scaler, width) for scaler in scalers]
+    table = exported_table(layout, width, column_names)
+    return exported_of(fitted_of(view_of(classifier)), known, names, table)
+
+
+def _check_only_numbers(layout: Layout) -> None:
+    """What scalers have made of a table can be exported if the classifier takes it as it is."""
+    if not layout.is_dense or layout.categories.width or layout.set_aside:
+        raise ModelError(
+            "scalers before a classifier that takes tables can be exported if all columns are "
+            "numbers without gaps: leave them out, or fill the gaps first"
+        )
 
 
 def _steps(model: Any) -> Sequence[Any]:

@@ -410,6 +410,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.allow_nan = self.kernel != "precomputed"
         return tags
 
     def _record(self) -> KernelRecord:

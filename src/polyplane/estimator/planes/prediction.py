@@ -17,6 +17,7 @@ from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.estimator.pass_watch import hinge_loss
 from polyplane.estimator.planes.kept_rows import rows_kept_of
 from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
+from polyplane.estimator.planes.what_if import WhatIf
 from polyplane.estimator.tables import layout_of
 from polyplane.estimator.thread_safety import finished_of, reads, reads_alone
 from polyplane.estimator.validation import TrainingData, read_matrix
@@ -33,6 +34,7 @@ class PlanePrediction:
     _training: PlaneTraining
     combine: str
     n_jobs: Any
+    predict: Any
 
     # ---- what a machine adds -------------------------------------------------------------
 
@@ -149,7 +151,8 @@ class PlanePrediction:
         if reference is not None:
             explainer = explainer.with_reference(self._read(reference)[0])
         rows, _, n_jobs = self._read(X)
-        return explainer.explain(rows, n_jobs)
+        what_if = WhatIf(self.predict, layout, X, reference)
+        return replace(explainer.explain(rows, n_jobs), alternatives=what_if.smallest_changes)
 
     @property
     def feature_importances_(self) -> Array:

@@ -1,7 +1,8 @@
 """The C of exported classifiers: functions that read the tables which `c_header.py` writes.
 
 `name_` begins the names of functions, `NAME_` those of macros and tables. `$real` is the type of
-leads, float where they come from planes and double where they come from kernels. The C of single
+leads, float where they come from planes and double where they come from kernels. Rows that users
+give are `$row`, called `$given`: numbers, or the columns of a table (`c_table.py`). The C of single
 kernels and rules is in `model/kernel_formulas.py` and `model/decision_rules.py`.
 """
 
@@ -53,7 +54,7 @@ PLAIN_ROWS = """
 /* Scores of all planes on a row. */
 static inline void name_planes(const float *x, float *planes) {
     name_start(planes);
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) name_add(planes, j, name_scaled(j, x[j]));
+    for (int32_t j = 0; j < NAME_WIDTH; j++) name_add(planes, j, name_scaled(j, x[j]));
     name_finish(planes);
 }
 """
@@ -77,17 +78,17 @@ static inline float name_rank(const int32_t *starts, const float *knots, const f
 COLUMNS = """
 /* What is mapped: the columns of a row. */
 static inline void name_turn(const float *x, float *seen) {
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) seen[j] = name_scaled(j, x[j]);
+    for (int32_t j = 0; j < NAME_WIDTH; j++) seen[j] = name_scaled(j, x[j]);
 }
 """
 
 TURNED_COLUMNS = """
 /* What is mapped: the columns of a row, and directions through their ranks. */
 static inline void name_turn(const float *x, float *seen) {
-    float *directions = seen + NAME_N_FEATURES;
+    float *directions = seen + NAME_WIDTH;
     int32_t ranked = 0;
     for (int32_t d = 0; d < NAME_N_DIRECTIONS; d++) directions[d] = 0.0f;
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) {
+    for (int32_t j = 0; j < NAME_WIDTH; j++) {
         seen[j] = name_scaled(j, x[j]);
         if (NAME_TURN_STARTS[j] == NAME_TURN_STARTS[j + 1]) continue;
         float rank = name_rank(NAME_TURN_STARTS, NAME_TURN_KNOTS, NAME_TURN_RANKS, j, seen[j]);
@@ -101,10 +102,10 @@ static inline void name_turn(const float *x, float *seen) {
 MAPPED_ROWS = """
 /* Scores of all planes on a row: a linear feature of each column, and two hats beside its rank. */
 static inline void name_planes(const float *x, float *planes) {
-    float seen[NAME_N_FEATURES + NAME_N_DIRECTIONS];
+    float seen[NAME_WIDTH + NAME_N_DIRECTIONS];
     name_turn(x, seen);
     name_start(planes);
-    for (int32_t j = 0; j < NAME_N_FEATURES + NAME_N_DIRECTIONS; j++) {
+    for (int32_t j = 0; j < NAME_WIDTH + NAME_N_DIRECTIONS; j++) {
         float value = seen[j];
         if (NAME_KNOT_STARTS[j] < NAME_KNOT_STARTS[j + 1])
             value = name_rank(NAME_KNOT_STARTS, NAME_KNOTS, NAME_RANKS, j, value);
@@ -124,10 +125,10 @@ static inline void name_planes(const float *x, float *planes) {
 PRODUCT_ROWS = """
 /* Scores of all planes on a row: columns, and products of two columns. */
 static inline void name_planes(const float *x, float *planes) {
-    float row[NAME_N_FEATURES];
-    int32_t feature = NAME_N_FEATURES;
+    float row[NAME_WIDTH];
+    int32_t feature = NAME_WIDTH;
     name_start(planes);
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) {
+    for (int32_t j = 0; j < NAME_WIDTH; j++) {
         row[j] = name_scaled(j, x[j]);
         name_add(planes, j, row[j]);
         for (int32_t i = 0; i <= j; i++) name_add(planes, feature++, row[i] * row[j]);
@@ -145,7 +146,7 @@ static inline void name_scores_sparse(const int32_t *columns, const float *value
     name_start(planes);
     for (size_t k = 0; k < n; k++) {
         int32_t j = columns[k];
-        if (j >= 0 && j < NAME_N_FEATURES) name_add(planes, j, name_scaled(j, values[k]));
+        if (j >= 0 && j < NAME_WIDTH) name_add(planes, j, name_scaled(j, values[k]));
     }
     name_finish(planes);
     name_classes(planes, scores);
@@ -248,8 +249,8 @@ static inline int name_best(const float *scores) {
 """
 
 PLANE_SCORES = """
-/* Score of each class on a row of NAME_N_FEATURES numbers. */
-static inline void name_scores(const float *x, float *scores) {
+/* Score of each class on a row of $numbers numbers. */
+static inline void $scores(const float *x, float *scores) {
     float planes[NAME_N_PLANES];
     name_planes(x, planes);
     name_classes(planes, scores);
@@ -258,18 +259,18 @@ static inline void name_scores(const float *x, float *scores) {
 
 PREDICT = """
 /* Number of the class of a row: its label is NAME_CLASSES[number]. */
-static inline int name_predict(const float *x) {
+static inline int name_predict($row) {
     float scores[NAME_N_CLASSES];
-    name_scores(x, scores);
+    name_scores($given, scores);
     return name_best(scores);
 }
 """
 
 _PROBABILITIES = """
 /* Probability of each class on a row. */
-static inline void name_probabilities(const float *x, float *probabilities) {{
+static inline void name_probabilities($row, float *probabilities) {{
     double weights[NAME_N_CLASSES], best, total = 0.0;
-    name_scores(x, probabilities);
+    name_scores($given, probabilities);
     for (int32_t c = 0; c < NAME_N_CLASSES; c++) {{
         double score = NAME_CALIBRATION * (double)probabilities[c];
         weights[c] = {weight};
@@ -292,7 +293,7 @@ PROBABILITIES_OF_LEADS = _PROBABILITIES.format(
 PRODUCT = """
 static inline float name_product(const float *x, const float *z) {
     float sum = 0.0f;
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) sum += x[j] * z[j];
+    for (int32_t j = 0; j < NAME_WIDTH; j++) sum += x[j] * z[j];
     return sum;
 }
 """
@@ -307,8 +308,8 @@ $formula\
 _KERNEL_SCORES = """
 /* How far the second side of each problem leads. */
 static inline void name_leads(const float *x, double *leads) {{
-    float row[NAME_N_FEATURES];
-    for (int32_t j = 0; j < NAME_N_FEATURES; j++) row[j] = name_scaled(j, x[j]);
+    float row[NAME_WIDTH];
+    for (int32_t j = 0; j < NAME_WIDTH; j++) row[j] = name_scaled(j, x[j]);
     for (int32_t p = 0; p < NAME_N_PROBLEMS; p++) leads[p] = NAME_INTERCEPTS[p];
     for (int32_t i = 0; i < NAME_N_SUPPORT; i++) {{
         double value = (double)name_kernel(row, NAME_SUPPORT[i]);
@@ -316,8 +317,8 @@ static inline void name_leads(const float *x, double *leads) {{
     }}
 }}
 
-/* Score of each class on a row of NAME_N_FEATURES numbers. */
-static inline void name_scores(const float *x, float *scores) {{
+/* Score of each class on a row of $numbers numbers. */
+static inline void $scores(const float *x, float *scores) {{
     double leads[NAME_N_PROBLEMS];
     name_leads(x, leads);
 {decide}\

@@ -17,6 +17,7 @@ from polyplane.engine.rows.turned import TurnedRows, n_directions
 from polyplane.model.decision_rules import rule_of
 from polyplane.model.decomposition import Decomposition
 from polyplane.model.export import c_code
+from polyplane.model.export.c_table import SCORES, write_table
 from polyplane.model.export.c_text import Header, literal
 from polyplane.model.export.content import (
     Exported,
@@ -61,17 +62,21 @@ def c_header(exported: Exported, name: str, version: str) -> str:
     """The header; functions begin with `name`, macros and tables with the same in capitals."""
     header = Header(name)
     header.code(HEAD, summary=exported.summary(), version=version)
-    header.define("N_FEATURES", exported.n_columns)
+    table = exported.table
+    header.define("N_FEATURES", exported.n_columns if table is None else len(table.columns))
+    header.define("WIDTH", exported.n_columns)
     header.define("N_CLASSES", int(exported.classes.size))
     header.texts("CLASSES", [str(label) for label in exported.classes.tolist()])
     if exported.column_names:
         header.texts("COLUMNS", list(exported.column_names))
+    row = "const float *x" if table is None else write_table(header, table)
     _write_scaling(header, exported)
     record = exported.record
     if isinstance(record, PlaneRecord):
         _write_planes(header, exported, record)
     else:
         _write_kernels(header, exported, record)
+    _write_functions(header, exported, row)
     header.code("\n#endif\n")
     return "".join(header.parts)
 
@@ -94,6 +99,34 @@ def _write_scaling(header: Header, exported: Exported) -> None:
     header.code(SCALED, steps="".join(steps))
 
 
+def _of_x(exported: Exported) -> dict[str, str]:
+    """What the function is called that scores the numbers which the model sees."""
+    if exported.table is None:
+        return {"scores": "name_scores", "numbers": "NAME_N_FEATURES"}
+    return {"scores": "name_scores_of_x", "numbers": "NAME_WIDTH"}
+
+
+def _write_functions(header: Header, exported: Exported, row: str) -> None:
+    """What users call, on a row as they hold it."""
+    record, table = exported.record, exported.table
+    call = {"row": row, "given": row.split("*")[-1]}
+    if table is not None:
+        header.code(SCORES, **call)
+    header.code(c_code.PREDICT, **call)
+    if not isinstance(record, PlaneRecord):
+        return
+    keeps_zeros = all(scaling.keeps_zeros for scaling in exported.scalings)
+    is_plain = isinstance(exported.rows, DenseRows) and (table is None or table.sets_no_more)
+    if keeps_zeros and is_plain:
+        header.code(c_code.SPARSE_ROWS)
+    if exported.has_probabilities:
+        header.code("\n")
+        header.define("CALIBRATION", np.float64(record.calibration))
+        is_lead = scores_are_leads(record.decomposition)
+        code = c_code.PROBABILITIES_OF_LEADS if is_lead else c_code.PROBABILITIES
+        header.code(code, **call)
+
+
 # ---- planes ------------------------------------------------------------------------------
 
 
@@ -107,15 +140,8 @@ def _write_planes(header: Header, exported: Exported, record: PlaneRecord) -> No
     header.table("SCALES", record.scales)
     write_rows(header, exported, record)
     _write_groups(header, record)
-    header.code(c_code.BEST_CLASS + c_code.PLANE_SCORES + c_code.PREDICT)
-    keeps_zeros = all(scaling.keeps_zeros for scaling in exported.scalings)
-    if keeps_zeros and isinstance(exported.rows, DenseRows):
-        header.code(c_code.SPARSE_ROWS)
-    if exported.has_probabilities:
-        header.code("\n")
-        header.define("CALIBRATION", np.float64(record.calibration))
-        is_lead = scores_are_leads(record.decomposition)
-        header.code(c_code.PROBABILITIES_OF_LEADS if is_lead else c_code.PROBABILITIES)
+    header.code(c_code.BEST_CLASS)
+    header.code(c_code.PLANE_SCORES, **_of_x(exported))
 
 
 def _write_plain(header: Header, exported: Exported, record: PlaneRecord) -> None:
@@ -227,8 +253,8 @@ def _write_kernels(header: Header, exported: Exported, record: KernelRecord) -> 
         header.code("\n")
         header.define("N_PROBLEMS", len(record.expansions))
         header.define("SECOND", int(decomposition.ranks[1]) if decomposition.n_classes > 1 else -1)
-        header.code(c_code.KERNEL_SCORES_OF_TWO)
+        header.code(c_code.KERNEL_SCORES_OF_TWO, **_of_x(exported))
     else:
         _write_decision(header, decomposition, "double")
-        header.code(c_code.KERNEL_SCORES)
-    header.code(c_code.BEST_CLASS + c_code.PREDICT)
+        header.code(c_code.KERNEL_SCORES, **_of_x(exported))
+    header.code(c_code.BEST_CLASS)

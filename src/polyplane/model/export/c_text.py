@@ -9,7 +9,7 @@ import numpy as np
 from polyplane.engine.planes.planes import Array
 from polyplane.model.file import ModelError
 
-__all__ = ["Header", "literal"]
+__all__ = ["Header", "literal", "quoted"]
 
 MOST_NUMBERS = 1 << 22  # of which compilers make something in a minute
 WIDTH = 100
@@ -51,7 +51,7 @@ class Header:
     def texts(self, key: str, values: list[str]) -> None:
         """Pieces of text."""
         self.code(f"\nstatic const char *const NAME_{key}[{len(values)}] = ")
-        self.parts.append(f"{{\n{_wrapped([_quoted(value) for value in values])}}};\n")
+        self.parts.append(f"{{\n{_wrapped([quoted(value) for value in values])}}};\n")
 
     def check_room(self, n_more: int) -> None:
         """Refuse more numbers than a compiler can take, before memory is spent on them."""
@@ -78,9 +78,12 @@ def _literals(numbers: Array) -> list[str]:
     return [text + suffix for text in numbers.ravel().astype(str).tolist()]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A string literal: bytes of UTF-8, all but harmless ones as octal numbers."""
-    codes = text.encode("utf-8", "surrogateescape")
+    try:
+        codes = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        codes = text.encode("utf-8", "surrogatepass")
     pieces = (bytes([code]) for code in codes)
     return (
         '"'

@@ -1,8 +1,9 @@
 """What a program without Python needs of a fitted classifier, whatever its machine.
 
-A row of X is scaled as the pipeline around the classifier asks, seen as its planes see rows, and
-scored by its record. `onnx.py` and `c_header.py` write that down, each in its own language, and
-know nothing of machines: only kinds of rows, of records and of kernels.
+Columns of a table become a row of X (`table_input.py`). It is scaled as the pipeline around the
+classifier asks, seen as its planes see rows, and scored by its record. `onnx_model.py` and
+`c_header.py` write that down, each in its own language, and know nothing of machines: only kinds of
+rows, of records and of kernels.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, hashed_column
 from polyplane.engine.rows.storage import matrix_of
 from polyplane.model.decomposition import REST, Decomposition
+from polyplane.model.export.table_input import TableInput
 from polyplane.model.file import ModelError
 from polyplane.model.kernel_record import KernelRecord
 from polyplane.model.kernels import FormulaKernel
@@ -62,6 +64,7 @@ class Exported:
     record: PlaneRecord | KernelRecord
     rows: Any  # a row of zeros as finished planes see it, or None where there are no planes
     has_probabilities: bool
+    table: TableInput | None = None  # where X is made of the columns of a table
 
     def summary(self) -> str:
         """What it is, in words."""
@@ -69,7 +72,8 @@ class Exported:
             parts = f"{self.record.n_planes} planes"
         else:
             parts = f"{self.record.support.size} support vectors"
-        return f"{self.title}: {self.n_columns} columns, {self.classes.size} classes, {parts}"
+        n_columns = self.n_columns if self.table is None else len(self.table.columns)
+        return f"{self.title}: {n_columns} columns, {self.classes.size} classes, {parts}"
 
 
 # ---- planes ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from polyplane import __version__
 from polyplane.engine.rows.storage import dense_rows
 from polyplane.model.export.c_header import c_header
 from polyplane.model.export.content import Exported, Scaling, with_some_plane
+from polyplane.model.export.table_input import TableInput
 from polyplane.model.file import ModelError
 from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import FittedModel
@@ -24,10 +25,18 @@ Path_ = str | os.PathLike[str] | None
 
 
 def exported_of(
-    model: FittedModel, scalers: Sequence[Scaler], column_names: Sequence[str]
+    model: FittedModel,
+    scalers: Sequence[Scaler],
+    column_names: Sequence[str],
+    table: TableInput | None = None,
 ) -> Exported:
-    """What is exported of a model behind some scalers; columns may have no names."""
-    if len(column_names) not in (0, model.n_columns):
+    """What is exported of a model behind some scalers; columns may have no names.
+
+    Where the model was learned from a table, names are those of the columns that are read.
+    """
+    if table is not None:
+        column_names = [column.name for column in table.columns]
+    elif len(column_names) not in (0, model.n_columns):
         raise ModelError(
             f"{len(column_names)} column names are given for {model.n_columns} columns: give one "
             "for each"
@@ -46,6 +55,7 @@ def exported_of(
         record=record,
         rows=rows,
         has_probabilities=model.has_probabilities,
+        table=table,
     )
 
 

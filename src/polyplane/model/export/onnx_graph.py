@@ -1,5 +1,6 @@
-"""An ONNX graph as it is written: operators of ai.onnx, one after the other."""
+"""An ONNX graph as it is written: one operator after the other."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,11 @@ def check_bytes(n_bytes: int) -> None:
 
 
 class Graph:
-    """Nodes so far, with the constants that they use; values go by names."""
+    """Nodes so far, with the constants that they use; values go by names, some of them taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+        self.domains: set[str] = set()  # of operators, beside ai.onnx
         self.nodes: list[NodeProto] = []
         self.constants: list[TensorProto] = []
         self.n_bytes = 0
@@ -32,8 +35,10 @@ class Graph:
     def add(self, operator: str, *inputs: Any, result: str = "", **attributes: Any) -> str:
         """The name of what the operator makes of values, by name, and of constants."""
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
-        result = result or f"{operator}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, names, [result], **attributes))
+        result = result or self._free(f"{operator}_{len(self.nodes)}")
+        self.domains |= {attributes["domain"]} if "domain" in attributes else set()
+        node = helper.make_node(operator, names, [result], name=result, **attributes)
+        self.nodes.append(node)  # named, for runtimes name what they fuse after it
         return result
 
     def cast(self, value: str, kind: type, result: str = "") -> str:
@@ -45,8 +50,13 @@ class Graph:
         array = np.asarray(values)
         self.n_bytes += array.nbytes
         check_bytes(self.n_bytes)
-        name = f"constant_{len(self.constants)}"
+        name = self._free(f"constant_{len(self.constants)}")
         self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def _free(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
         return name
 
     def made(self, name: str, inputs: list[ValueInfoProto], outputs: list[ValueInfoProto]) -> Any:

@@ -1,6 +1,6 @@
-"""A fitted classifier as an ONNX model of ai.onnx operators alone.
+"""A fitted classifier as an ONNX model; what takes rows of numbers has ai.onnx operators alone.
 
-Input    X, float32, rows by columns
+Input    X, float32, rows by columns; of a table with other columns an input for each of them
 Outputs  label, of the type of the labels; scores, float32, rows by classes; probabilities, the
          same shape, where the estimator has them
 Numbers  float32 like the engine's, in the order of the runtime's sums: scores differ from ours by
@@ -20,11 +20,13 @@ from polyplane.model.export.content import Exported, Scaling, scores_are_leads, 
 from polyplane.model.export.onnx_graph import Graph
 from polyplane.model.export.onnx_kernels import leads
 from polyplane.model.export.onnx_planes import group_scores, plane_scores
+from polyplane.model.export.onnx_table import ROWS, input_names, table_inputs, table_rows
 from polyplane.model.plane_record import PlaneRecord
 
 __all__ = ["onnx_model"]
 
 OPSET, IR_VERSION = 17, 8  # what ONNX Runtime has read since 1.12
+DOMAINS = {"ai.onnx.ml": 3, "com.microsoft": 1}  # of operators for text
 OUTPUTS = {
     "label": "label of the class that scores highest",
     "scores": "score of each class, in the order of the metadata's `classes`",
@@ -35,8 +37,10 @@ LARGEST = np.finfo(np.float32).max
 
 def onnx_model(exported: Exported, version: str) -> ModelProto:
     """The model, with its classes as JSON in its metadata."""
-    graph = Graph()
-    x = "X"
+    table = exported.table
+    names = [] if table is None else input_names(table, OUTPUTS)
+    graph = Graph(names)
+    x = ROWS if table is None else table_rows(graph, table, names)
     for scaling in exported.scalings:
         x = _scaled(graph, x, scaling)
     scores = graph.add("Identity", _class_scores(graph, x, exported), result="scores")
@@ -48,10 +52,15 @@ def onnx_model(exported: Exported, version: str) -> ModelProto:
     if isinstance(exported.record, PlaneRecord) and exported.has_probabilities:
         _probabilities(graph, scores, exported.record)
         outputs.append(_value("probabilities", np.float32(0), by_class))
-    inputs = [_value("X", np.float32(0), ["N", exported.n_columns])]
+    inputs = [_value(ROWS, np.float32(0), ["N", exported.n_columns])]
+    if table is not None:
+        inputs = table_inputs(table, names)
     model = helper.make_model(
         graph.made(exported.title, inputs, outputs),
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[
+            helper.make_opsetid("", OPSET),
+            *(helper.make_opsetid(name, DOMAINS[name]) for name in sorted(graph.domains)),
+        ],
         ir_version=IR_VERSION,
         producer_name="polyplane",
         producer_version=version,

@@ -1,0 +1,93 @@
+"""Layouts of tables for programs without Python: which column of X each value sets."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from polyplane.data.table.categories import MISSING, REST, VALUE, WORD, Pair
+from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, TEXT
+from polyplane.data.table.layout import FILL, Layout, Source
+from polyplane.data.table.moments import PARTS
+from polyplane.data.table.texts import MISSING_TEXTS
+from polyplane.model.export import table_input
+from polyplane.model.export.table_input import NONE, HashedPairs, TableColumn, TableInput
+from polyplane.model.file import ModelError
+
+__all__ = ["exported_table"]
+
+
+def exported_table(
+    layout: Layout | None, width: int, names: Sequence[str] | None = None
+) -> TableInput | None:
+    """The columns of a table that a model of `width` columns reads; None if it was no table.
+
+    Names are those of the layout, unless others are given, one for each column that is read.
+    """
+    if layout is None or not layout.is_learned:
+        return None
+    sources = [source for source in layout.sources if source.kind != ASIDE]
+    columns = [_column(layout, source, width) for source in sources]
+    if names is None:
+        names = [
+            source.name if layout.has_names else f"column_{place + 1}"
+            for place, source in enumerate(layout.sources)
+            if source.kind != ASIDE
+        ]
+    if len(names) != len(columns):
+        raise ModelError(
+            f"{len(names)} column names are given for {len(columns)} columns: give one for each"
+        )
+    named = [replace(column, name=str(name)) for column, name in zip(columns, names, strict=True)]
+    numbered = iter(range(len(named)))
+    placed = [
+        replace(column, number=next(numbered)) if _has_number(column) else column
+        for column in named
+    ]
+    return TableInput(placed, width, MISSING_TEXTS)
+
+
+def _has_number(column: TableColumn) -> bool:
+    return column.kind in (table_input.NUMBER, table_input.DATE)
+
+
+def _column(layout: Layout, source: Source, width: int) -> TableColumn:
+    """What is known of a source; a missing value sets what it sets in training."""
+    fills = layout.missing == FILL
+    missing = _place(layout, width, Pair(source.name, MISSING)) if fills else NONE
+    if source.kind in NUMERIC:
+        fill = source.fill if fills else 0.0
+        return TableColumn(source.name, table_input.NUMBER, fill=fill, missing=missing)
+    if source.kind == DATE:
+        return TableColumn(
+            source.name, table_input.DATE, fill=source.fill if fills else 0.0, missing=missing,
+            origin=source.origin,
+            parts={part: _places_of_part(layout, source, width, part) for part in PARTS},
+        )  # fmt: skip
+    if source.kind not in (CATEGORY, TEXT):
+        raise ModelError(f"column {source.name!r} is of a kind that cannot be exported")
+    what = VALUE if source.kind == CATEGORY else WORD
+    kind = table_input.CATEGORY if source.kind == CATEGORY else table_input.WORDS
+    known = layout.categories.known.get((source.name, what), {})
+    first = len(layout.number_sources)
+    values = {value: first + number for value, number in known.items() if first + number < width}
+    n_hash, hashed, rest = layout.categories.n_hash, None, NONE
+    if n_hash:
+        before = Pair(source.name, what, "|").name[:-1]
+        hashed = HashedPairs(zlib.crc32(before.encode()), first, n_hash)
+    elif source.kind == CATEGORY:
+        rest = _place(layout, width, Pair(source.name, REST))
+    return TableColumn(
+        source.name, kind, missing=missing, values=values, rest=rest, hashed=hashed
+    )  # fmt: skip
+
+
+def _places_of_part(layout: Layout, source: Source, width: int, part: str) -> list[int]:
+    _, numbers = PARTS[part]
+    return [_place(layout, width, Pair(source.name, part, str(number))) for number in numbers]
+
+
+def _place(layout: Layout, width: int, pair: Pair) -> int:
+    """The column of X that a pair sets, if the model has it."""
+    number = layout.categories.number_of(pair)
+    place = len(layout.number_sources) + number
+    return place if number != NONE and place < width else NONE

@@ -1,0 +1,67 @@
+"""The columns of a table as another program reads them: what each of them becomes in X.
+
+`estimator/files/exported_tables.py` makes it of a layout; `onnx_table.py` and `c_table.py` write
+it down. A table of nothing but numbers is read as rows of numbers, any other column by column.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+__all__ = [
+    "CATEGORY", "DATE", "MICROSECONDS_A_DAY", "NONE", "NUMBER", "PARTS", "WORDS", "HashedPairs",
+    "TableColumn", "TableInput",
+]  # fmt: skip
+
+NUMBER, DATE, CATEGORY, WORDS = "number", "date", "category", "words"
+NONE = -1  # no column of X
+PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many values they have
+MICROSECONDS_A_DAY = 86_400_000_000.0
+
+
+class HashedPairs(NamedTuple):
+    """Values whose column of X is `first` + CRC-32 modulo `n_hash`."""
+
+    start: int  # CRC-32 of what stands before the value
+    first: int
+    n_hash: int
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of the table; columns of X that it does not set are `NONE`."""
+
+    name: str
+    kind: str
+    number: int = NONE  # the column of X that takes its number, or days of a date
+    fill: float = 0.0  # that number where the value is missing
+    missing: int = NONE  # the column of X that is 1 there
+    origin: float = 0.0  # of dates: microseconds since 1970
+    parts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of dates, by value
+    values: Mapping[str, int] = field(default_factory=dict)  # of categories, or words
+    rest: int = NONE  # of all other categories
+    hashed: HashedPairs | None = None  # in place of `values` and `rest`
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """The columns that are read, in the order of the table."""
+
+    columns: Sequence[TableColumn]
+    width: int  # columns of X
+    missing_texts: Sequence[str]  # that stand for no value
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether rows of numbers are all that is read."""
+        return all(column.kind == NUMBER for column in self.columns)
+
+    @property
+    def n_numbers(self) -> int:
+        """Columns of X that take numbers: the first ones."""
+        return sum(column.number != NONE for column in self.columns)
+
+    @property
+    def sets_no_more(self) -> bool:
+        """Whether X is the numbers alone."""
+        return self.width == self.n_numbers == len(self.columns)
