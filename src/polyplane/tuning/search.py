@@ -1,0 +1,173 @@
+"""The work of an exploration: machines on samples that grow while time remains.
+
+On each sample each machine first chooses among a few settings on one split, then is judged on folds
+that are the same for all. Later samples try again what won and its neighbours. The settings were
+chosen on rows that are also judged, which flatters all machines a little, and alike.
+What a machine takes on a larger sample is guessed from what it took on the ones before; one that
+would take too much of what is left stays at the sample it has reached.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from polyplane.estimator.files.fitted import steps_of
+from polyplane.hyperplane.polyplane import PolyplaneClassifier
+from polyplane.tuning.budget import Budget
+from polyplane.tuning.held_out import Split, folds_of, share_of
+from polyplane.tuning.machines import Machine, Setting, machines_for
+from polyplane.tuning.runs import Run, run_folds, with_scaler
+from polyplane.tuning.samples import Sample
+
+__all__ = ["Search"]
+
+FOR_TUNING = 0.25  # of the rows, held out to choose settings
+STEEPEST, FLATTEST = 2.3, 0.8  # powers of the rows with which seconds grow
+SEARCHING = 8.0  # times that a fit takes which finds its settings, beside one that does not
+QUICK = {"search": False}  # on the first sample, for a first answer soon
+
+
+class Search:
+    """Machines, and what has been found of them so far."""
+
+    def __init__(
+        self, sample: Sample, budget: Budget, n_folds: int, seed: int, n_jobs: int | None
+    ) -> None:
+        self.sample, self.budget = sample, budget
+        self.n_folds, self.seed, self.n_jobs = n_folds, seed, n_jobs
+        self.machines, self.left_out = machines_for(sample.X)
+        self.runs: dict[str, list[Run]] = {}  # of each machine by size of the sample
+
+    def work(self) -> Iterator[Run]:
+        """Do all there is time for; each run as soon as it is there."""
+        n_rows: int | None = self._first_rows()
+        is_first = True
+        while n_rows is not None:
+            splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
+            for machine in list(self.machines):
+                run = self._run(machine, n_rows, splits, is_first)
+                if run is not None:
+                    self.runs.setdefault(machine.name, []).append(run)
+                    yield run
+            is_first = False
+            n_rows = self._next_rows(n_rows)
+
+    def _first_rows(self) -> int:
+        """So many that two classes have a row in each fold."""
+        y = self.sample.y
+        labels, counts = np.unique(y, return_counts=True)
+        second = labels[np.argsort(-counts, kind="stable")[1]]
+        places = np.flatnonzero(y == second)
+        needed = int(places[min(places.size, 2 * self.n_folds) - 1]) + 1
+        return min(y.size, max(needed, self.budget.first_rows(y.size)))
+
+    def _next_rows(self, n_before: int) -> int | None:
+        """The next sample, of machines that can afford it."""
+
+        def price(n_rows: int) -> float:
+            prices = [self._price(machine, n_rows) for machine in self.machines]
+            return sum(one for one in prices if self.budget.allows_one(one))
+
+        return self.budget.next_rows(n_before, self.sample.n_rows, price)
+
+    def _price(self, machine: Machine, n_rows: int) -> float:
+        """Seconds that it will take on a sample of a size."""
+        runs = self.runs.get(machine.name)
+        if not runs:
+            return 0.0
+        last, power = runs[-1], machine.growth
+        if len(runs) > 1 and not (machine.searches and len(runs) == 2):
+            before = runs[-2]
+            power = math.log(last.total_seconds / before.total_seconds)
+            power /= math.log(last.n_rows / before.n_rows)
+        factor = SEARCHING if machine.searches and len(runs) == 1 else 1.0
+        power = min(STEEPEST, max(FLATTEST, power))
+        return factor * last.total_seconds * float((n_rows / last.n_rows) ** power)
+
+    def _run(
+        self, machine: Machine, n_rows: int, splits: Sequence[Split], is_first: bool
+    ) -> Run | None:
+        """A machine on the first rows; None where it fails or there is no time."""
+        seconds = self._price(machine, n_rows)
+        if not is_first and not (self.budget.allows_one(seconds) and self.budget.allows(seconds)):
+            return None
+        if self.budget.left == 0:
+            return None
+        run = Run(machine.name, n_rows, self.n_folds)
+        start = time.perf_counter()
+        try:
+            self._tune(run, machine, n_rows, is_first)
+            self._judge(run, n_rows, splits)
+        except (ValueError, MemoryError, FloatingPointError) as error:
+            self.left_out[machine.name] = str(error) or type(error).__name__
+            self.machines.remove(machine)
+            return None
+        run.total_seconds = _usual_seconds(run, time.perf_counter() - start)
+        return run if run.is_whole or len(run.trial.seconds) > 1 else None
+
+    def _judge(self, run: Run, n_rows: int, splits: Sequence[Split]) -> None:
+        """Fold after fold, while there is time."""
+        X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
+        for _ in run_folds(run, lambda: self._made(run.setting), X, y, splits):
+            if not self.budget.allows(1.2 * run.trial.median_seconds):
+                break
+
+    def _made(self, setting: Setting) -> Any:
+        is_sparse = not isinstance(self.sample.X, np.ndarray)
+        return with_scaler(setting.made(self.seed, self.n_jobs), setting.scale, is_sparse)
+
+    # ---- settings ------------------------------------------------------------------------
+
+    def _tune(self, run: Run, machine: Machine, n_rows: int, is_first: bool) -> None:
+        """Choose the setting of a run."""
+        X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
+        settings = list(machine.settings(X))
+        if machine.searches and is_first:
+            settings = [_changed(one, QUICK) for one in settings]
+        before = self.runs.get(machine.name, [])
+        if before and not machine.searches:
+            settings = _around(settings, before[-1].setting)
+        if len(settings) == 1 and not (machine.searches and not is_first):
+            run.setting = settings[0]
+            return
+        ((training, held_out),) = share_of(y, FOR_TUNING, self.seed)
+        seconds = 0.0
+        for setting in settings:
+            if run.tried and not self.budget.allows(2 * (self.n_folds + 1) * seconds):
+                break
+            start = time.perf_counter()
+            model = self._made(setting).fit(X[training], y[training])
+            error = float(np.mean(model.predict(X[held_out]) != y[held_out]))
+            seconds = time.perf_counter() - start
+            run.tuning.append(seconds)
+            run.tried.append((_as_found(setting, model), error))
+        run.setting = min(run.tried, key=lambda one: one[1])[0]
+
+
+def _usual_seconds(run: Run, seconds: float) -> float:
+    """What a run takes, without what the first fit of a process may have spent on compiling."""
+    fits = [*run.tuning, *run.trial.seconds]
+    return max(1e-6, min(seconds, 1.5 * len(fits) * float(np.median(fits))))
+
+
+def _changed(setting: Setting, changes: dict[str, Any]) -> Setting:
+    return Setting(setting.kind, {**setting.parameters, **changes}, setting.scale, setting.alpha)
+
+
+def _around(settings: Sequence[Setting], best: Setting) -> list[Setting]:
+    """What won on the sample before, and its neighbours."""
+    same = [k for k, one in enumerate(settings) if one.parameters == best.parameters]
+    if not same:  # its numbers follow from the rows
+        return list(settings)
+    k = same[0]
+    return [settings[k], *settings[max(0, k - 1) : k], *settings[k + 1 : k + 2]]
+
+
+def _as_found(setting: Setting, model: Any) -> Setting:
+    """With what a fit has found by itself, so that folds need not search again."""
+    estimator = steps_of(model)[-1]
+    is_open = isinstance(estimator, PolyplaneClassifier) and not setting.parameters
+    return _changed(setting, dict(estimator.settings_)) if is_open else setting
