@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Axis", "Chart", "axis_of", "logs_of", "percent", "shown", "words"]
+__all__ = ["Axis", "Chart", "axis_of", "logs_of", "percent", "shown", "whole_percent", "words"]
 
 INVISIBLE = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 GAP = 15  # between labels, one below the other
+ALIKE, SMALLEST = 1e-9, 1e-100  # values that differ by less are one
 MOST_LETTERS = 22  # of a label in a chart
 
 
@@ -34,6 +35,11 @@ def percent(share: float) -> str:
     if not math.isfinite(share):
         return "–"
     return f"{100 * share:.1f}%" if share >= 0.1 or share == 0 else f"{100 * share:.2f}%"
+
+
+def whole_percent(share: float) -> str:
+    """A share for the tick of an axis."""
+    return f"{100 * share:.6g}%"
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,11 @@ def axis_of(
     low, high = min(finite), max(finite)
     if from_zero:
         low = min(0.0, low)
-    room = (high - low or abs(high) or 1.0) * 0.06
-    low, high = (low if from_zero and low == 0 else low - room), high + room
+    largest = max(abs(low), abs(high))
+    span = high - low if high - low > ALIKE * largest else largest
+    room = 0.06 * (span if span > SMALLEST else 1.0)
+    least = 0.0 if low >= 0 else -math.inf
+    low, high = max(least, low if from_zero and low == 0 else low - room), high + room
     step = _round_step((high - low) / 5)
     first = math.ceil(low / step - 1e-9)
     ticks = [k * step for k in range(first, int(high / step + 1e-9) + 1)]
@@ -188,18 +197,19 @@ class Chart:
         return "".join(parts)
 
     def _placed_labels(self) -> str:
-        """From top to bottom; those that would overlap move down, and up again at the end."""
+        """Those that would overlap move down, and up again where they would leave the chart."""
         placed: list[list[float]] = []
         order = sorted(self.labels, key=lambda one: one[1])
         for a, b, _, _ in order:
             near = [p for p in placed if abs(p[0] - a) < 110]
             placed.append([a, max([b, *(p[1] + GAP for p in near)])])
-        over = max([p[1] for p in placed], default=0) - (self.height - self.bottom - 2)
+        for k in reversed(range(len(placed))):
+            below = [p[1] - GAP for p in placed[k + 1 :] if abs(p[0] - placed[k][0]) < 110]
+            placed[k][1] = min([placed[k][1], self.height - self.bottom - 6, *below])
         parts = []
         for (_, _, text, kind), (a, b) in zip(order, placed, strict=True):
-            y = b - max(0.0, over) if over > 0 else b
             parts.append(
-                f'<text class="label {kind}"{_of(text)} x="{a:g}" y="{y + 4:g}">'
+                f'<text class="label {kind}"{_of(text)} x="{a:g}" y="{b + 4:g}">'
                 f"{words(_short(text))}</text>"
             )
         return "".join(parts)

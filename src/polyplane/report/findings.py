@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_PLANES, MOST_EXEMPLARS = 24, 4
-MOST_ROWS = 400  # for reference, and to see which columns matter
+MOST_ROWS = 200  # for reference, and to see which columns matter
 SHOWN_COLUMNS = 8
 CURVE_POINTS = 41
 MOST_VALUES = 12  # of a category
@@ -201,12 +201,15 @@ def planes_of(
             "share": own.size / table.y.size,
             "error": float(np.mean(predicted[own] != table.y[own])),
             "columns": [],
-            "exemplars": [_exemplar(table, int(row), shape) for row in best[:MOST_EXEMPLARS]],
         }
         if fits and spread is not None:
             entry["columns"] = _largest(planes[plane] * spread, table)
             if shape is not None:
                 entry["picture"] = picture_of_weights(planes[plane] * spread, shape)
+        looked_at = [one.pop() for one in entry["columns"]]
+        entry["exemplars"] = [
+            _exemplar(table, int(row), shape, looked_at) for row in best[:MOST_EXEMPLARS]
+        ]
         found.append(entry)
     return found or None
 
@@ -221,7 +224,7 @@ def _spread_of(rows: Any) -> Array:
 
 
 def _largest(weights: Array, table: Table) -> list[list[Any]]:
-    """Columns of X by the size of their weight, in units of their deviation."""
+    """Columns of X by the size of their weight in units of their deviation; and their sources."""
     columns, order = table.columns, np.argsort(-np.abs(weights))[:5]
     found = []
     for j in order:
@@ -230,12 +233,17 @@ def _largest(weights: Array, table: Table) -> list[list[Any]]:
         source = int(j if columns.source_of is None else columns.source_of[j])
         value = columns.values[j] if columns.values else ""
         name = columns.names[source] + (f" = {value}" if value else "")
-        found.append([text_of(name), float(weights[j])])
+        found.append([text_of(name), float(weights[j]), source])
     return found
 
 
-def _exemplar(table: Table, row: int, shape: tuple[int, int] | None) -> dict[str, Any]:
-    entry: dict[str, Any] = {"label": text_of(table.y.tolist()[row]), "row": row}
+def _exemplar(
+    table: Table, row: int, shape: tuple[int, int] | None, looked_at: Sequence[int]
+) -> dict[str, Any]:
+    """A row that a plane decides, with its cells in the columns that the plane looks at."""
+    sources = list(dict.fromkeys(looked_at))[:3]
+    cells = [[text_of(table.columns.names[s]), table.cell(row, s)] for s in sources]
+    entry: dict[str, Any] = {"label": text_of(table.y.tolist()[row]), "cells": cells}
     if shape is not None:
         entry["picture"] = picture_of_row(_dense_row(table.X, row), shape)
     return entry

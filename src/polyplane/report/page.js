@@ -162,7 +162,12 @@
       item.append(title, cell, bar, made("td", signed(gives)));
       body.append(item);
     });
-    panel.append(table, made("p", `All other columns give ${signed(row.rest)}, and what no column gives is ` +
+    const scroll = made("div", undefined, "scroll");
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", "What columns gave");
+    scroll.append(table);
+    panel.append(scroll, made("p", `All other columns give ${signed(row.rest)}, and what no column gives is ` +
       `${signed(row.base)}.`, "quiet"));
     const change = made("p");
     if (row.changes.length) {

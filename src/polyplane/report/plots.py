@@ -192,7 +192,7 @@ def plot_splines(
     """How scores change along columns, all others at their medians.
 
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = pp.PolyplaneClassifier(n_planes=1, columns="fine", random_state=0).fit(X, y)
+    >>> model = pp.PolyplaneClassifier(n_planes=1, columns="fine", search=False).fit(X, y)
     >>> axes = plot_splines(model, X, columns=[0, 1, 7])
     """
     rows = sp.csr_matrix(X) if is_sparse(X) else np.asarray(X, np.float32)
@@ -215,7 +215,7 @@ def plot_calibration(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     """What came true of probabilities; of two classes of the second, else of the most probable.
 
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = pp.PolyplaneClassifier(random_state=0).fit(X[:400], y[:400])
+    >>> model = pp.PolyplaneClassifier(search=False, random_state=0).fit(X[:400], y[:400])
     >>> ax = plot_calibration(model, X[400:], y[400:])
     """
     (one,) = _axes(ax)

@@ -4,7 +4,16 @@ import math
 from collections.abc import Callable, Sequence
 
 from polyplane.report import model_sections
-from polyplane.report.charts import Axis, Chart, axis_of, logs_of, percent, shown, words
+from polyplane.report.charts import (
+    Axis,
+    Chart,
+    axis_of,
+    logs_of,
+    percent,
+    shown,
+    whole_percent,
+    words,
+)
 from polyplane.report.markup import Content, chance, figure, kind_of, points, price, size, table
 
 __all__ = ["SECTIONS", "facts_of", "notes_of"]
@@ -69,21 +78,22 @@ def _machines(content: Content) -> str:
         lead = (
             "" if one["lead"] is None else f"{points(one['lead'])} ± {100 * one['lead_spread']:.2f}"
         )
-        amount = f"{one['size']:,.0f} {one['unit']}" if one["size"] else "–"
+        amount = f"{one['size']:,.0f} {one['unit']}" if one["size"] else ""
         rows += (
             f"<tr{' class=best' if is_best else ''}><th scope='row'>{shown(name)}"
             f"{'<span class=tag>take this</span>' if is_best else ''}"
             f"<br><span class='quiet'>{words(one['what'])}</span></th>"
             f"<td>{percent(one['error'])}<br><span class='quiet'>{percent(one['low'])} to "
             f"{percent(one['high'])}</span></td><td>{lead}</td><td>{chance(one['p'])}</td>"
-            f"<td>{price(one['microseconds'])}</td><td>{size(one['bytes'])}</td>"
-            f"<td>{words(amount)}</td><td>{one['fit_seconds']:.2f} s</td>"
+            f"<td>{price(one['microseconds'])}</td><td>{size(one['bytes'])}<br>"
+            f"<span class='quiet'>{words(amount)}</span></td><td>{one['fit_seconds']:.2f} s</td>"
             f"<td>{one['rows']:,}</td></tr>"
         )
     beside = words(content["beside"])
-    head = ("machine", "error, 95%", f"lead over {beside}", "p", "a prediction", "memory", "size",
+    head = ("machine", "error, 95%", f"lead over {beside}", "p", "a prediction", "memory",
             "a fit", "rows")  # fmt: skip
-    return table("Every machine on the largest sample that it reached", head, rows)
+    made = table("Every machine on the largest sample that it reached", head, rows)
+    return f'<div class="wide">{made}</div>'
 
 
 def _highlighters(content: Content) -> str:
@@ -104,9 +114,9 @@ def _prices(content: Content) -> str:
     lines = [m for m in lines if math.isfinite(m["microseconds"]) and m["microseconds"] > 0]
     if not lines:
         return "<p>No prices are known.</p>"
-    x = logs_of([m["microseconds"] for m in lines], "a prediction, µs a row (each step ten times)",
+    x = logs_of([m["microseconds"] for m in lines], "a prediction, µs a row (log scale)",
                 lambda v: f"{v:g}")  # fmt: skip
-    y = axis_of([v for m in lines for v in (m["low"], m["high"])], "error", percent, True)
+    y = axis_of([v for m in lines for v in (m["low"], m["high"])], "error", whole_percent, True)
     told = "; ".join(f"{m['machine']} {percent(m['error'])} at {price(m['microseconds'])}"
                      for m in lines)  # fmt: skip
     chart = Chart(x, y, "Error against the price of a prediction", told)
@@ -137,7 +147,7 @@ def _learning(content: Content) -> str:
         ticks = ticks[::2]
     x = Axis(min(sizes) / 1.1, max(sizes) * 1.1, [(t, f"{t:,}") for t in ticks],
              "rows of the sample", True)  # fmt: skip
-    y = axis_of([p[1] for points in curves.values() for p in points], "error", percent, True)
+    y = axis_of([p[1] for points in curves.values() for p in points], "error", whole_percent, True)
     told = "; ".join(
         f"{name} from {percent(points[0][1])} to {percent(points[-1][1])}"
         for name, points in curves.items()
@@ -167,7 +177,7 @@ def _path(content: Content) -> str:
         own = [one for one in paths if one["machine"] == name]
         points = [p for one in own for p in one["points"]]
         x = logs_of([p[0] for p in points], "alpha", lambda v: f"{v:.0e}".replace("e-0", "e-"))
-        y = axis_of([p[1] for p in points], "error", percent)
+        y = axis_of([p[1] for p in points], "error", whole_percent)
         last = own[-1]
         chart = Chart(x, y, f"Path of {name}", f"best at alpha {last['chosen'] or 0:g}", (360, 250),
                       16)  # fmt: skip

@@ -15,7 +15,9 @@ from polyplane.report.columns import Table, is_sparse
 
 __all__ = ["Suspicion", "suspicions"]
 
-LOOKED_AT = 6_000  # rows
+LOOKED_AT, FEW_LOOKED_AT = 6_000, 1_500  # rows, and those of wide tables
+MOST_CELLS = 500_000  # that decide which
+MOST_COMPARED = 20_000_000  # cells of rows that are compared with each other
 MOST_COLUMNS = 1_000
 MOST_NAMED = 3
 BINS = 32
@@ -48,7 +50,8 @@ def suspicions(
         )  # fmt: skip
     if table.y.size < FEW_ROWS:
         return found
-    some = np.sort(np.random.default_rng(0).permutation(table.y.size)[:LOOKED_AT])
+    n_looked_at = int(np.clip(MOST_CELLS // len(table.columns.names), FEW_LOOKED_AT, LOOKED_AT))
+    some = np.sort(np.random.default_rng(0).permutation(table.y.size)[:n_looked_at])
     part, at = table.part(some), places[some]
     leaks, ids, drifting = [], [], []
     for source in range(min(MOST_COLUMNS, len(table.columns.names))):
@@ -187,6 +190,9 @@ def _distance(codes: Array, places: Array, is_ordered: bool = True) -> float:
 
 def _contradictions(table: Table) -> list[Suspicion]:
     """Rows that are equal in all columns."""
+    n_compared = max(5_000, MOST_COMPARED // max(1, table.X.shape[1]))
+    if n_compared < table.y.size:
+        table = table.part(np.arange(n_compared))
     groups = _groups_of_equals(table.X)
     _, marks = np.unique(table.y, return_inverse=True)
     pairs, counts = np.unique(np.stack([groups, marks], axis=1), axis=0, return_counts=True)

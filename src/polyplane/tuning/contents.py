@@ -27,7 +27,7 @@ from polyplane.tuning.runs import Run, lead_of
 
 __all__ = ["Shown", "content_of", "table_of"]
 
-REGION_COLUMNS = 6
+REGION_COLUMNS, REGION_PIXELS = 6, 3
 CURVE_COLUMNS = 9
 DENSE_ENOUGH = 4_096  # columns, above which rows are not looked at as pictures
 Runs = Mapping[str, Sequence[Run]]
@@ -115,7 +115,8 @@ def content_of(
     if explained is not None:
         run = runs[explained][-1]
         held = table.part(run.held_out)
-        sources = important_sources(run.model, held, REGION_COLUMNS)
+        n_columns = REGION_COLUMNS if shape is None else REGION_PIXELS
+        sources = important_sources(run.model, held, n_columns)
         content["rows"] = {
             "machine": explained,
             "list": rows_explained(run.model, held, places[run.held_out], shape, sources),

@@ -88,7 +88,8 @@ def climbed(runs: Runs) -> list[StepUp]:
     """The steps of the ladder above a linear machine, each beside the best before it."""
     steps, below = [], LINEAR
     for step in (ADDITIVE, PLANES, KERNEL):
-        tried = [_step_up(runs, name, below) for name in runs if MACHINES[name].step == step]
+        names = [name for name in runs if MACHINES[name].step == step]
+        tried = [_step_up(runs, name, below) for name in names]
         if not tried:
             continue
         best = max(tried, key=lambda one: (one.is_taken, one.lead.points - one.lead.spread))
@@ -103,6 +104,9 @@ def _step_up(runs: Runs, name: str, below: str) -> StepUp:
     lead = lead_of(run, beside)
     is_better = run.error < latest(runs, below).error
     is_taken = is_better and lead.z > SURE and lead.points >= WORTH * beside.error
+    if is_taken and MACHINES[name].step == KERNEL:  # planes may have stopped at fewer rows
+        planes = [other for other in runs if MACHINES[other].step == PLANES]
+        is_taken = all(lead_of(*common(runs, name, other)).z > UNSURE for other in planes)
     return StepUp(MACHINES[name].step, run, beside, lead, is_taken)
 
 
@@ -207,9 +211,11 @@ def outlook(runs: Runs, said: Advice) -> Outlook:
     more = _by_more_rows(runs.get(machine, ()))
     cleaner = _by_cleaner_labels(runs[machine][-1]) if runs.get(machine) else None
     words = []
-    if more is not None:
+    if more is not None and more < LEAST_SAID:
+        words.append("twice the rows would buy next to nothing")
+    elif more is not None:
         words.append(
-            f"{MORE_ROWS} times the rows would buy about {100 * more:.1f} points, if the curve of "
+            f"Twice the rows would buy about {100 * more:.1f} points, if the curve of "
             f"{machine} goes on as it went"
         )
     if cleaner is not None and cleaner >= LEAST_SAID:
@@ -217,7 +223,7 @@ def outlook(runs: Runs, said: Advice) -> Outlook:
             f"of the half of the rows on which {machine} is surest, {cleaner:.1%} have another "
             "label: about that much is wrong labels or something that no column tells"
         )
-    if more is not None and cleaner is not None and max(more, cleaner) >= LEAST_SAID:
+    if len(words) == 2 and more is not None and cleaner is not None:
         better = "more rows" if more > cleaner else "cleaner labels"
         words.append(f"{better} would buy more")
     sentence = "; ".join(words)

@@ -15,12 +15,13 @@ from polyplane.tuning.diagnosis import Advice, Outlook, advice, best_of, outlook
 from polyplane.tuning.machines import ADDITIVE, LINEAR, MACHINES, MAJORITY, PLANES, Setting
 from polyplane.tuning.runs import Run
 from polyplane.tuning.samples import Sample, sample_of_file, sample_of_rows
-from polyplane.tuning.search import Search
+from polyplane.tuning.search import QUICK, Search
 from polyplane.whole_files import whole_file
 
 __all__ = ["Exploration", "Report", "explore", "explore_sample"]
 
 FIRST_PAGE = 8.0  # seconds after which there is one, if a linear machine and another are done
+BETWEEN_PAGES = 30.0
 FOLDS = 3
 Watch = Callable[[Run], None]
 
@@ -115,16 +116,17 @@ def explore_sample(
         raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
     search = Search(sample, budget, n_folds, seed, n_jobs)
     found = Findings(search, image_shape)
-    is_interrupted, n_pages, n_rows = False, 0, 0
+    is_interrupted, next_page, n_rows = False, FIRST_PAGE, 0
     try:
         found.look()
         for run in search.work():
             if watch is not None:
                 watch(run)
-            is_early = n_pages == 0 and budget.elapsed > FIRST_PAGE and len(search.runs) > 2
-            if report is not None and (is_early or 0 < n_rows < run.n_rows):
+            is_first = next_page == FIRST_PAGE and 0 < n_rows < run.n_rows
+            is_due = budget.elapsed > next_page and len(search.runs) > 2
+            if report is not None and (is_first or is_due):
                 found.result(is_final=False).to_html(report)
-                n_pages += 1
+                next_page = budget.elapsed + BETWEEN_PAGES
             n_rows = run.n_rows
     except KeyboardInterrupt:
         if LINEAR not in search.runs:
@@ -238,7 +240,8 @@ def code_of(machine: str, setting: Setting) -> str:
     kind = setting.kind.__name__
     if MACHINES[machine].step == MAJORITY:
         return "# nothing to train: always say the most frequent label"
-    given = ", ".join(f"{name}={value!r}" for name, value in sorted(setting.parameters.items()))
+    shown = {k: v for k, v in sorted(setting.parameters.items()) if (k, v) not in QUICK.items()}
+    given = ", ".join(f"{name}={value!r}" for name, value in shown.items())
     lines = ["import polyplane as pp"]
     made = f"pp.{kind}({given})"
     if setting.scale != "none":

@@ -49,6 +49,7 @@ class Run:
     tuning: list[float] = field(default_factory=list)  # seconds of their fits
     microseconds: float = float("nan")  # of the prediction of a row, on one core
     n_bytes: int = 0  # of what predicts
+    fit_seconds: float = 0.0  # of a usual fit
     total_seconds: float = 0.0  # tuning and folds
     model: Any = None  # fitted without `held_out`: the last fold
     held_out: Any = None

@@ -25,8 +25,10 @@ from polyplane.tuning.samples import Sample
 __all__ = ["Search"]
 
 FOR_TUNING = 0.25  # of the rows, held out to choose settings
-STEEPEST, FLATTEST = 2.3, 0.8  # powers of the rows with which seconds grow
+STEEPEST, FLATTEST = 2.3, 0.5  # powers of the rows with which seconds grow
 SEARCHING = 8.0  # times that a fit takes which finds its settings, beside one that does not
+AROUND = 3  # settings tried again on a larger sample
+NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
 QUICK = {"search": False}  # on the first sample, for a first answer soon
 
 
@@ -68,8 +70,12 @@ class Search:
         """The next sample, of machines that can afford it."""
 
         def price(n_rows: int) -> float:
-            prices = [self._price(machine, n_rows) for machine in self.machines]
-            return sum(one for one in prices if self.budget.allows_one(one))
+            prices = {machine.name: self._price(machine, n_rows) for machine in self.machines}
+            return sum(
+                seconds
+                for name, seconds in prices.items()
+                if name in NEEDED or self.budget.allows_one(seconds)
+            )
 
         return self.budget.next_rows(n_before, self.sample.n_rows, price)
 
@@ -79,13 +85,12 @@ class Search:
         if not runs:
             return 0.0
         last, power = runs[-1], machine.growth
-        if len(runs) > 1 and not (machine.searches and len(runs) == 2):
-            before = runs[-2]
-            power = math.log(last.total_seconds / before.total_seconds)
-            power /= math.log(last.n_rows / before.n_rows)
-        factor = SEARCHING if machine.searches and len(runs) == 1 else 1.0
+        if len(runs) > 1:
+            power = math.log(last.fit_seconds / runs[-2].fit_seconds)
+            power /= math.log(last.n_rows / runs[-2].n_rows)
         power = min(STEEPEST, max(FLATTEST, power))
-        return factor * last.total_seconds * float((n_rows / last.n_rows) ** power)
+        n_fits = self.n_folds + (0 if machine.searches else min(AROUND, len(last.tried)))
+        return n_fits * last.fit_seconds * float((n_rows / last.n_rows) ** power)
 
     def _run(
         self, machine: Machine, n_rows: int, splits: Sequence[Split], is_first: bool
@@ -105,7 +110,9 @@ class Search:
             self.left_out[machine.name] = str(error) or type(error).__name__
             self.machines.remove(machine)
             return None
-        run.total_seconds = _usual_seconds(run, time.perf_counter() - start)
+        fits = run.trial.seconds if machine.searches else [*run.tuning, *run.trial.seconds]
+        run.fit_seconds = max(1e-6, float(np.median(fits)))
+        run.total_seconds = time.perf_counter() - start
         return run if run.is_whole or len(run.trial.seconds) > 1 else None
 
     def _judge(self, run: Run, n_rows: int, splits: Sequence[Split]) -> None:
@@ -119,18 +126,24 @@ class Search:
         is_sparse = not isinstance(self.sample.X, np.ndarray)
         return with_scaler(setting.made(self.seed, self.n_jobs), setting.scale, is_sparse)
 
+    def _can_search(self, machine: Machine, n_rows: int) -> bool:
+        """Whether there is time to let a fit find its settings."""
+        folds = self._price(machine, n_rows)
+        return self.budget.allows_one(folds + SEARCHING * folds / self.n_folds)
+
     # ---- settings ------------------------------------------------------------------------
 
     def _tune(self, run: Run, machine: Machine, n_rows: int, is_first: bool) -> None:
         """Choose the setting of a run."""
         X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
         settings = list(machine.settings(X))
-        if machine.searches and is_first:
+        searches = machine.searches and not is_first and self._can_search(machine, n_rows)
+        if machine.searches and not searches:
             settings = [_changed(one, QUICK) for one in settings]
         before = self.runs.get(machine.name, [])
         if before and not machine.searches:
             settings = _around(settings, before[-1].setting)
-        if len(settings) == 1 and not (machine.searches and not is_first):
+        if len(settings) == 1 and not searches:
             run.setting = settings[0]
             return
         ((training, held_out),) = share_of(y, FOR_TUNING, self.seed)
@@ -145,12 +158,6 @@ class Search:
             run.tuning.append(seconds)
             run.tried.append((_as_found(setting, model), error))
         run.setting = min(run.tried, key=lambda one: one[1])[0]
-
-
-def _usual_seconds(run: Run, seconds: float) -> float:
-    """What a run takes, without what the first fit of a process may have spent on compiling."""
-    fits = [*run.tuning, *run.trial.seconds]
-    return max(1e-6, min(seconds, 1.5 * len(fits) * float(np.median(fits))))
 
 
 def _changed(setting: Setting, changes: dict[str, Any]) -> Setting:
