@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import polyplane as pp
-from polyplane.report.sections import SECTIONS
+from polyplane.report.page.sections import SECTIONS
 from tests.tuning import problems
 
 pytestmark = pytest.mark.compiled

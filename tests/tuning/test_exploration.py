@@ -76,7 +76,7 @@ def test_a_leak_and_drift_are_said():
 
 def test_a9a_is_linear_or_additive():
     X, y, _, _ = libsvm_set("a9a")
-    found = explored(X, y, 3000)
+    found = explored(X, y, 1000, 6000)
     assert found.verdict in ("linear", "additive"), found.summary
 
 

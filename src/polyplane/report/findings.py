@@ -11,7 +11,7 @@ import numpy as np
 
 from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Table, dense, is_sparse, typical_row, varied
-from polyplane.report.images import picture_of_row, picture_of_weights
+from polyplane.report.page.images import picture_of_row, picture_of_weights
 
 __all__ = [
     "can_explain", "confusion_of", "curves_of", "history_of", "important_sources", "last_step",

@@ -22,7 +22,7 @@ from polyplane.report.findings import (
     regions_of,
     rows_explained,
 )
-from polyplane.report.images import guessed_shape
+from polyplane.report.page.images import guessed_shape
 from polyplane.tuning.runs import Run, lead_of
 
 __all__ = ["Shown", "content_of", "table_of"]

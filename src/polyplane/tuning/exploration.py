@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polyplane.report.page import page_of
+from polyplane.report.page.page import page_of
 from polyplane.report.suspicions import Suspicion, suspicions
 from polyplane.tuning.budget import Budget, budget_of
 from polyplane.tuning.contents import Shown, content_of, table_of

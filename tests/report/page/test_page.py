@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import polyplane as pp
-from polyplane.report.charts import axis_of, logs_of, words
-from polyplane.report.images import guessed_shape, png
-from polyplane.report.sections import SECTIONS
+from polyplane.report.page.charts import axis_of, logs_of, words
+from polyplane.report.page.images import guessed_shape, png
+from polyplane.report.page.sections import SECTIONS
 from polyplane.tuning.budget import Budget
-from tests.report.hostile import hostile_table
+from tests.report.page.hostile import hostile_table
 from tests.tuning import problems
 
 pytestmark = pytest.mark.compiled

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from polyplane.report.charts import words
-from polyplane.report.sections import SECTIONS, facts_of, notes_of
+from polyplane.report.page.charts import words
+from polyplane.report.page.sections import SECTIONS, facts_of, notes_of
 
 __all__ = ["page_of"]
 
@@ -103,4 +103,4 @@ def _finite(value: Any) -> Any:
 
 
 def _file(name: str) -> str:
-    return resources.files("polyplane.report").joinpath(name).read_text("utf-8")
+    return resources.files("polyplane.report.page").joinpath(name).read_text("utf-8")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from polyplane.report.charts import Chart, words
+from polyplane.report.page.charts import Chart, words
 
 __all__ = ["Content", "chance", "figure", "image", "kind_of", "points", "price", "size", "table"]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import polyplane as pp
-from polyplane.report.sections import SECTIONS
+from polyplane.report.page.sections import SECTIONS
 from polyplane.tuning.budget import Budget
-from tests.report.browser import FLAGS, chromium, playwright
-from tests.report.hostile import HOSTILE, hostile_table
+from tests.report.page.browser import FLAGS, chromium, playwright
+from tests.report.page.hostile import HOSTILE, hostile_table
 from tests.tuning import problems
 
 pytestmark = pytest.mark.compiled

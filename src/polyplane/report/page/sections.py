@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 
-from polyplane.report import model_sections
-from polyplane.report.charts import (
+from polyplane.report.page import model_sections
+from polyplane.report.page.charts import (
     Axis,
     Chart,
     axis_of,
@@ -14,7 +14,16 @@ from polyplane.report.charts import (
     whole_percent,
     words,
 )
-from polyplane.report.markup import Content, chance, figure, kind_of, points, price, size, table
+from polyplane.report.page.markup import (
+    Content,
+    chance,
+    figure,
+    kind_of,
+    points,
+    price,
+    size,
+    table,
+)
 
 __all__ = ["SECTIONS", "facts_of", "notes_of"]
 

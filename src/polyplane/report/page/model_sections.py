@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from polyplane.report.charts import (
+from polyplane.report.page.charts import (
     Chart,
     axis_of,
     logs_of,
@@ -13,7 +13,7 @@ from polyplane.report.charts import (
     whole_percent,
     words,
 )
-from polyplane.report.markup import Content, image, table
+from polyplane.report.page.markup import Content, image, table
 
 __all__ = ["confusion", "history", "mistakes", "planes", "regions", "rows", "splines"]
 
