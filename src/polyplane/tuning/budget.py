@@ -10,10 +10,12 @@ from typing import Any
 __all__ = ["Budget", "budget_of", "seconds_of"]
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-FIRST_ROWS = 1_000  # of the first sample
+FIRST_ROWS, FEWEST_ROWS = 1_000, 200  # of the first sample, and where there is little time
+LITTLE = 30.0  # seconds
+LATE = 0.4  # of the seconds: when less is left, no machine begins that has not been timed
 MOST_GROWTH, LEAST_GROWTH = 4.0, 1.3  # from a sample to the next
-IN_PASSING = 0.3  # of the time left: a sample that takes no more leaves room for one after it
-LAST = 0.75  # of the time left, for a sample after which there is no other
+IN_PASSING = 0.35  # of the time left: a sample that takes no more leaves room for one after it
+LAST = 0.9  # of the time left, for a sample after which there is no other
 OF_ONE = 0.4  # of the time left, for a single machine
 KEPT_BACK = 0.04, 0.3  # share and seconds that the page takes in the end
 
@@ -53,7 +55,10 @@ class Budget:
 
     def first_rows(self, n_rows: int) -> int:
         """Size of the first sample."""
-        return min(n_rows, self.rows[0] if self.rows else FIRST_ROWS)
+        if self.rows:
+            return min(n_rows, self.rows[0])
+        share = min(1.0, self.seconds / LITTLE)
+        return min(n_rows, max(FEWEST_ROWS, int(share * FIRST_ROWS)))
 
     def next_rows(self, n_before: int, n_rows: int, price: Callable[[int], float]) -> int | None:
         """Size of the next sample, `price` being the seconds that one of a size takes."""
@@ -69,6 +74,11 @@ class Budget:
         while n_next > least and price(n_next) > LAST * self.left:
             n_next = max(least, int(0.9 * n_next))
         return n_next if price(n_next) <= LAST * self.left else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it is too late for something that may take long."""
+        return self.left < LATE * self.seconds and not self.rows
 
     def allows(self, seconds: float) -> bool:
         """Whether there is time for so much more."""

@@ -22,6 +22,7 @@ __all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
 
 SURE, UNSURE = 3.0, 1.5  # standard errors: the best of several leads by some luck
 WORTH = 0.05  # of the error below: less is not worth a dearer machine
+LARGE = 0.2  # of the error below: a lead that must not go unnoticed
 CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise
 TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell nothing
 LEAST_SAID = 0.002  # of the rows, of which an outlook speaks
@@ -132,8 +133,8 @@ def advice(runs: Runs, y: Array) -> Advice:
         )
         return Advice("more-data", sentence, LINEAR, steps)
     if not steps:
-        return Advice("linear", f"A linear machine has {linear.error:.1%}; no other was tried.",
-                      LINEAR)  # fmt: skip
+        words = f"A linear machine has {linear.error:.1%}; there was no time for any other."
+        return Advice("more-data", words, LINEAR)
     nearest = max(steps, key=lambda one: one.lead.points)
     return Advice(
         "linear",
@@ -150,7 +151,9 @@ def _may_matter(step: StepUp) -> bool:
     is_open = lead.points + 2 * lead.spread >= worth
     is_likely = lead.z > UNSURE and lead.points >= worth / 2
     is_too_wide = 2 * lead.spread > TOO_WIDE and lead.points > -lead.spread
-    return is_open and (is_likely or is_too_wide)
+    most = lead.points + 2 * lead.spread
+    may_be_large = lead.points > lead.spread / 2 and most > LARGE * step.below.error
+    return is_open and (is_likely or is_too_wide or may_be_large)
 
 
 def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:

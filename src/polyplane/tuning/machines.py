@@ -61,7 +61,7 @@ class Machine:
     algorithm: str  # as the command line calls it
     says: str  # what it is, in a few words
     settings: Callable[[Any], Sequence[Setting]]  # to try on such rows, neighbours side by side
-    growth: float = 0.8  # seconds grow with this power of the rows, until that has been seen
+    growth: float = 0.7  # seconds grow with this power of the rows, until that has been seen
     unit: str = "planes"
     searches: bool = False  # whether a fit finds its own settings, which folds then keep
 

@@ -28,6 +28,7 @@ FOR_TUNING = 0.25  # of the rows, held out to choose settings
 STEEPEST, FLATTEST = 2.3, 0.5  # powers of the rows with which seconds grow
 SEARCHING = 8.0  # times that a fit takes which finds its settings, beside one that does not
 AROUND = 3  # settings tried again on a larger sample
+EARLY = "majority", "linear"  # which run however late it is
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
 QUICK = {"search": False}  # on the first sample, for a first answer soon
 
@@ -68,6 +69,10 @@ class Search:
 
     def _next_rows(self, n_before: int) -> int | None:
         """The next sample, of machines that can afford it."""
+        if any(
+            machine.name in NEEDED and machine.name not in self.runs for machine in self.machines
+        ):
+            return None  # there was no time for them on this one
 
         def price(n_rows: int) -> float:
             prices = {machine.name: self._price(machine, n_rows) for machine in self.machines}
@@ -99,7 +104,8 @@ class Search:
         seconds = self._price(machine, n_rows)
         if not is_first and not (self.budget.allows_one(seconds) and self.budget.allows(seconds)):
             return None
-        if self.budget.left == 0:
+        is_new = machine.name not in self.runs and machine.name not in EARLY
+        if self.budget.left == 0 or (is_new and self.budget.is_late):
             return None
         run = Run(machine.name, n_rows, self.n_folds)
         start = time.perf_counter()
