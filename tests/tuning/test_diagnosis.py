@@ -67,6 +67,16 @@ def test_few_rows_do_not_tell(errors):
     assert advice(made, labels(n)).verdict == "more-data"
 
 
+def test_a_large_lead_that_cannot_be_ruled_out_asks_for_more_rows():
+    n = 500
+    draws = np.random.default_rng(2).random((2, n))
+    made = {name: [run_of(name, draws[0] < 0.18)] for name in MACHINES}
+    made["majority"] = [run_of("majority", labels(n) == 1)]
+    made["amm"] = [run_of("amm", np.where(draws[1] < 0.5, draws[0] < 0.18, draws[1] < 0.58))]
+    assert 0 < lead_of(made["amm"][0], made["linear"][0]).z < 3
+    assert advice(made, labels(n)).verdict == "more-data"
+
+
 def test_a_lead_that_would_not_matter_is_not_taken_however_sure():
     n = 200_000
     found = advice(runs_of(n, others=0.2, amm=0.197), labels(n))

@@ -22,7 +22,7 @@ __all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
 
 SURE, UNSURE = 3.0, 1.5  # standard errors: the best of several leads by some luck
 WORTH = 0.05  # of the error below: less is not worth a dearer machine
-LARGE = 0.2  # of the error below: a lead that must not go unnoticed
+LARGE, LARGE_POINTS = 0.2, 0.02  # of the error below, and of rows: leads not to be missed
 CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise
 TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell nothing
 LEAST_SAID = 0.002  # of the rows, of which an outlook speaks
@@ -152,7 +152,8 @@ def _may_matter(step: StepUp) -> bool:
     is_likely = lead.z > UNSURE and lead.points >= worth / 2
     is_too_wide = 2 * lead.spread > TOO_WIDE and lead.points > -lead.spread
     most = lead.points + 2 * lead.spread
-    may_be_large = lead.points > lead.spread / 2 and most > LARGE * step.below.error
+    large = max(LARGE * step.below.error, LARGE_POINTS)
+    may_be_large = lead.points > lead.spread / 2 and most > large
     return is_open and (is_likely or is_too_wide or may_be_large)
 
 

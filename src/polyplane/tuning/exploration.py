@@ -166,6 +166,10 @@ class Findings:
         content |= {"is_final": is_final, "is_interrupted": is_interrupted}
         return self._made(content, said, is_interrupted)
 
+    def _code(self, machine: str) -> str:
+        is_table = self.search.sample.layout is not None
+        return code_of(machine, self.search.runs[machine][-1].setting, is_table)
+
     def _made(self, content: dict[str, Any], said: Advice, is_interrupted: bool) -> Exploration:
         search, sample = self.search, self.search.sample
         runs = search.runs
@@ -173,7 +177,7 @@ class Findings:
         says = {name: machine.says for name, machine in MACHINES.items()}
         units = {name: machine.unit for name, machine in MACHINES.items()}
         table = table_of(runs, LINEAR, says, units)
-        code = code_of(said.machine, runs[said.machine][-1].setting) if runs else ""
+        code = self._code(said.machine) if runs else ""
         n_rows = max((each[-1].n_rows for each in runs.values()), default=0)
         words = [said.sentence, ahead.sentence, *(one.sentence for one in self.suspicions)]
         about = {
@@ -235,7 +239,7 @@ def _steps(said: Advice) -> list[dict[str, Any]]:
     ]
 
 
-def code_of(machine: str, setting: Setting) -> str:
+def code_of(machine: str, setting: Setting, is_table: bool = False) -> str:
     """Lines to paste that train the machine with its settings on all rows."""
     kind = setting.kind.__name__
     if MACHINES[machine].step == MAJORITY:
@@ -251,4 +255,6 @@ def code_of(machine: str, setting: Setting) -> str:
             f"from sklearn.preprocessing import {scaler}",
         ]
         made = f"make_pipeline({scaler}(), {made})"
+        if is_table:
+            lines += ["", "# scalers take numbers only: read the table with X, y = pp.read(path)"]
     return "\n".join([*lines, "", f"model = {made}", "model.fit(X, y)"])

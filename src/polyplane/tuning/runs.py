@@ -45,6 +45,7 @@ class Run:
     predicted: Any = None  # labels, in the order of `trial.rows`
     sureness: Any = None  # how far the winner was ahead; NaN where a machine does not tell
     setting: Any = None
+    is_searched: bool = False  # whether a fit has found it by itself
     tried: list[tuple[Any, float]] = field(default_factory=list)  # settings and their errors
     tuning: list[float] = field(default_factory=list)  # seconds of their fits
     microseconds: float = float("nan")  # of the prediction of a row, on one core

@@ -30,7 +30,8 @@ SEARCHING = 8.0  # times that a fit takes which finds its settings, beside one t
 AROUND = 3  # settings tried again on a larger sample
 EARLY = "majority", "linear"  # which run however late it is
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
-QUICK = {"search": False}  # on the first sample, for a first answer soon
+QUICK = {"search": False}  # for an answer soon: first guesses
+SMALL = QUICK | {"n_planes": 8, "units": 1, "shrinkage": 1.0}  # the same for few or noisy rows
 
 
 class Search:
@@ -47,7 +48,7 @@ class Search:
     def work(self) -> Iterator[Run]:
         """Do all there is time for; each run as soon as it is there."""
         n_rows: int | None = self._first_rows()
-        is_first = True
+        is_first, n_last = True, 0
         while n_rows is not None:
             splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
             for machine in list(self.machines):
@@ -55,8 +56,21 @@ class Search:
                 if run is not None:
                     self.runs.setdefault(machine.name, []).append(run)
                     yield run
-            is_first = False
+            is_first, n_last = False, n_rows
             n_rows = self._next_rows(n_rows)
+        yield from self._with_time_left(n_last)
+
+    def _with_time_left(self, n_rows: int) -> Iterator[Run]:
+        """Where all rows are known, machines that had only guessed their settings find them."""
+        splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
+        for machine in [] if self.budget.rows else self.machines:
+            runs = self.runs.get(machine.name, [])
+            is_open = machine.searches and bool(runs) and not runs[-1].is_searched
+            if is_open and runs[-1].n_rows == n_rows and self._can_search(machine, n_rows):
+                run = self._run(machine, n_rows, splits, is_first=False)
+                if run is not None:
+                    runs[-1] = run
+                    yield run
 
     def _first_rows(self) -> int:
         """So many that two classes have a row in each fold."""
@@ -102,7 +116,8 @@ class Search:
     ) -> Run | None:
         """A machine on the first rows; None where it fails or there is no time."""
         seconds = self._price(machine, n_rows)
-        if not is_first and not (self.budget.allows_one(seconds) and self.budget.allows(seconds)):
+        is_modest = machine.name in NEEDED or self.budget.allows_one(seconds)
+        if not is_first and not (is_modest and self.budget.allows(seconds)):
             return None
         is_new = machine.name not in self.runs and machine.name not in EARLY
         if self.budget.left == 0 or (is_new and self.budget.is_late):
@@ -144,8 +159,9 @@ class Search:
         X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
         settings = list(machine.settings(X))
         searches = machine.searches and not is_first and self._can_search(machine, n_rows)
+        run.is_searched = searches
         if machine.searches and not searches:
-            settings = [_changed(one, QUICK) for one in settings]
+            settings = [_changed(settings[0], guess) for guess in (QUICK, SMALL)]
         before = self.runs.get(machine.name, [])
         if before and not machine.searches:
             settings = _around(settings, before[-1].setting)

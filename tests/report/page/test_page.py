@@ -92,9 +92,10 @@ def test_pictures_are_found_and_written():
 
 
 def test_digits_have_pictures_of_planes():
-    X, y = pp.datasets.infinite_digits(400)
-    page = pp.explore(X, y, budget=Budget(rows=(400,)), n_folds=2).to_html()
-    assert page.count("data:image/png") > 20
+    X, y = pp.datasets.infinite_digits(600)
+    few = y < 3
+    page = pp.explore(X[few], y[few], budget=Budget(rows=(150,)), n_folds=2).to_html()
+    assert page.count("data:image/png") > 9
     assert "too many to bend" in page
     assert len(page.encode()) <= 2_000_000
 
