@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -140,6 +141,17 @@ def test_sparse_rows_and_bytes_are_taken():
         assert not set(found.left_out), found.left_out
 
 
+def test_tables_of_all_kinds_and_gaps_are_taken():
+    X, y = problems.xor(200)
+    words = np.array(["x", "y", None], object)[np.arange(200) % 3]
+    gaps = X.astype(np.float64)
+    gaps[::7, 1] = np.nan
+    for rows in (pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": words.tolist()}), gaps, 1e12 * X):
+        found = explored(rows, y == 1, 200)
+        assert {"linear", "amm"} <= set(found.models)
+        assert found.to_html()
+
+
 def test_a_file_is_taken_with_options_of_reading(tmp_path):
     X, y = problems.xor(300)
     write(tmp_path / "rows.csv", [Chunk(X, y)], names=[*"abcd"])
@@ -167,6 +179,8 @@ def test_a_long_file_is_not_read_to_its_end(tmp_path, monkeypatch):
         (np.zeros((5, 2)), np.arange(4) % 2, "must go together"),
         (np.zeros(5), np.arange(5) % 2, "dimensions"),
         (np.zeros((4, 2)), np.array([0, 1, np.nan, 0]), "missing values"),
+        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "fractions"),
+        (np.zeros((40, 2)), np.arange(40) == 0, "Only one class"),
     ],
 )
 def test_what_makes_no_sense_is_refused(X, y, words):
@@ -205,6 +219,37 @@ def test_a_machine_that_fails_is_left_out_and_said(monkeypatch):
     found = explored(*problems.xor(200), 200)
     assert found.left_out == {"cpm": "no planes <today>"}
     assert "no planes &lt;today&gt;" in found.to_html()
+
+
+def test_a_page_is_there_before_the_end(tmp_path, monkeypatch):
+    written = []
+    to_html = exploration.Report.to_html
+
+    def noted(self, path=None):
+        written.append((self.content["is_final"], self.n_rows))
+        return to_html(self, path)
+
+    monkeypatch.setattr(exploration.Report, "to_html", noted)
+    explored(*problems.xor(240), 120, 240, report=tmp_path / "page.html")
+    assert written[0][0] is False
+    assert written[-1] == (True, 240)
+    assert "Still exploring" not in (tmp_path / "page.html").read_text()
+
+
+def test_settings_are_searched_where_time_is_left():
+    found = pp.explore(*problems.xor(200), budget=1e6, n_folds=2)
+    (run,) = found.runs["polyplane"]
+    assert run.is_searched
+    assert run.n_rows == 200
+    assert "units" in found.runs["polyplane"][0].setting.parameters
+
+
+def test_wide_rows_leave_machines_out_and_say_why():
+    generator = np.random.default_rng(0)
+    X = sp.random(200, 4000, 0.01, "csr", np.float32, random_state=0)
+    found = explored(X, generator.integers(0, 2, 200), 200)
+    assert set(found.left_out) == {"additive", "poly2"}
+    assert "too many products" in found.to_html()
 
 
 class Clock:

@@ -28,6 +28,7 @@ MAJORITY, LINEAR, ADDITIVE, PLANES, KERNEL = LADDER = (
 )  # fmt: skip
 ALPHAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 MOST_CURVED = 300  # columns with hats: more take long, and images and texts have no curves
+MOST_MULTIPLIED = 3_000  # columns
 MOST_PRODUCTS = 1 << 20  # beyond, they are hashed
 SLACK = 10.0  # price of the Huller's quadratic slack: a hard margin learns noise by heart
 ONE_PLANE: dict[str, Any] = {  # a class is one plane: logistic regression of what columns become
@@ -69,6 +70,8 @@ class Machine:
         """Why it is not tried on such rows; empty if it is."""
         if self.step == ADDITIVE and X.shape[1] > MOST_CURVED:
             return f"{X.shape[1]:,} columns are too many to bend each of them"
+        if self.algorithm == "poly2" and X.shape[1] > MOST_MULTIPLIED:
+            return f"{X.shape[1]:,} columns have too many products"
         return ""
 
 

@@ -64,10 +64,8 @@ def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None
         layout = Layout(grows=False)
         frame = frame_of(X)
         take = pa.array(chosen)
-        rows = rows_of(
-            frame._replace(columns=[c.take(take) for c in frame.columns], n_rows=chosen.size),
-            layout,
-        )
+        taken = [_plain_text(column).take(take) for column in frame.columns]
+        rows = rows_of(frame._replace(columns=taken, n_rows=chosen.size), layout)
         columns = _columns_of(layout)
     else:
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
@@ -130,8 +128,15 @@ def _base_name(source: Any) -> str:
     return os.path.basename(os.fspath(source)) if is_path else "a stream"
 
 
+def _plain_text(column: Any) -> Any:
+    """Views of texts, of which rows cannot be taken, as texts."""
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
+
+
 def _is_table(X: Any) -> bool:
-    return is_frame(X) or has_texts(X)
+    """Whether X needs a layout: columns of several types, texts, or gaps to fill."""
+    has_gaps = isinstance(X, np.ndarray) and X.dtype.kind == "f" and bool(np.isnan(X).any())
+    return is_frame(X) or has_texts(X) or (has_gaps and X.ndim == 2)
 
 
 def _labels_of(y: Any) -> Array:
@@ -145,6 +150,8 @@ def _labels_of(y: Any) -> Array:
         labels = labels.astype(str)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y has missing values: leave such rows out.")
+    if labels.dtype.kind == "f" and not np.all(labels == np.rint(labels)):
+        raise ValueError("y has numbers with fractions, as of a number to predict, not classes.")
     if np.unique(labels).size < 2:
         raise ValueError("y has but one label, expected two classes at least.")
     return labels

@@ -27,6 +27,7 @@ __all__ = ["Search"]
 FOR_TUNING = 0.25  # of the rows, held out to choose settings
 STEEPEST, FLATTEST = 2.3, 0.5  # powers of the rows with which seconds grow
 SEARCHING = 8.0  # times that a fit takes which finds its settings, beside one that does not
+FOR_SETTINGS = 0.1  # of the seconds, for those of one machine on one sample
 AROUND = 3  # settings tried again on a larger sample
 EARLY = "majority", "linear"  # which run however late it is
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
@@ -78,6 +79,11 @@ class Search:
         labels, counts = np.unique(y, return_counts=True)
         second = labels[np.argsort(-counts, kind="stable")[1]]
         places = np.flatnonzero(y == second)
+        if places.size < 2 * self.n_folds:
+            raise ValueError(
+                f"Only one class has {2 * self.n_folds} rows or more, which {self.n_folds} folds "
+                "need: take more rows, or fewer folds."
+            )
         needed = int(places[min(places.size, 2 * self.n_folds) - 1]) + 1
         return min(y.size, max(needed, self.budget.first_rows(y.size)))
 
@@ -169,16 +175,24 @@ class Search:
             run.setting = settings[0]
             return
         ((training, held_out),) = share_of(y, FOR_TUNING, self.seed)
-        seconds = 0.0
+        seconds, failure = 0.0, None
         for setting in settings:
-            if run.tried and not self.budget.allows(2 * (self.n_folds + 1) * seconds):
+            is_long = sum(run.tuning) > FOR_SETTINGS * self.budget.seconds
+            is_dear = not self.budget.allows(2 * (self.n_folds + 1) * seconds)
+            if run.tried and (is_long or is_dear):
                 break
             start = time.perf_counter()
-            model = self._made(setting).fit(X[training], y[training])
-            error = float(np.mean(model.predict(X[held_out]) != y[held_out]))
+            try:
+                model = self._made(setting).fit(X[training], y[training])
+                error = float(np.mean(model.predict(X[held_out]) != y[held_out]))
+            except ValueError as problem:  # another may do
+                failure = problem
+                continue
             seconds = time.perf_counter() - start
             run.tuning.append(seconds)
             run.tried.append((_as_found(setting, model), error))
+        if failure is not None and not run.tried:
+            raise failure
         run.setting = min(run.tried, key=lambda one: one[1])[0]
 
 
