@@ -6,7 +6,7 @@ import pytest
 import polyplane as pp
 from polyplane.report.page.sections import SECTIONS
 from polyplane.tuning.budget import Budget
-from tests.report.page.browser import FLAGS, chromium, playwright
+from tests.report.page.browser import FLAGS, Axe, chromium, sync_playwright
 from tests.report.page.hostile import HOSTILE, hostile_table
 from tests.tuning import problems
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.compiled
 @pytest.fixture(scope="module")
 def browser():
     path = chromium()
-    with playwright().sync_playwright() as driver:
+    with sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=path, args=FLAGS)
         yield started
         started.close()
@@ -161,9 +161,8 @@ def test_paper_has_no_controls(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["usual", "hostile"])
 def test_axe_finds_no_serious_fault(opened, name, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page = opened(name, color_scheme=scheme).page
-    found = axe.Axe().run(page).response["violations"]
+    found = Axe().run(page).response["violations"]
     grave = [
         (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
         for one in found

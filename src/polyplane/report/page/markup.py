@@ -37,20 +37,24 @@ def _three(value: float) -> str:
 
 
 def points(share: float) -> str:
+    """Hundredths, with their sign."""
     return f"{100 * share:+.2f}".replace("-", "−")
 
 
 def chance(p: float | None) -> str:
+    """The p of a test; nothing where there was none."""
     if p is None:
         return ""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def kind_of(name: str, content: Content) -> str:
+    """How the style shows a machine."""
     return "best" if name == content["best"] else "beside" if name == content["beside"] else ""
 
 
 def table(caption: str, head: Sequence[str], rows: str, left: Sequence[int] = ()) -> str:
+    """A table that can be scrolled by keyboard where it is too wide; some columns are words."""
     cells = "".join(
         f'<th scope="col"{" class=left" if k in left else ""}>{title}</th>'
         for k, title in enumerate(head)
@@ -62,6 +66,7 @@ def table(caption: str, head: Sequence[str], rows: str, left: Sequence[int] = ()
 
 
 def figure(chart: Chart, caption: str) -> str:
+    """A chart with words below, which can be scrolled as well."""
     return (
         f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{words(chart.title)}">'
         f"{chart.svg()}</div><figcaption>{caption}</figcaption></figure>"
@@ -69,4 +74,5 @@ def figure(chart: Chart, caption: str) -> str:
 
 
 def image(address: str | None, told: str, kind: str) -> str:
+    """A picture with words for who does not see it; nothing where there is none."""
     return f'<img class="{kind}" src="{words(address)}" alt="{words(told)}">' if address else ""
