@@ -8,7 +8,7 @@ WORKERS := 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env facts demo test check lint format bench test-oldest fuzz fuzz-coverage nightly hook clean
+.PHONY: help env browser facts demo test check lint format bench test-oldest fuzz fuzz-coverage nightly hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -31,10 +31,18 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 $(OLDEST)/.installed: pyproject.toml constraints-oldest.txt
 	$(call install,$(OLDEST),constraints-oldest.txt,test)
 
+browser:  ## install Chromium, in which tests look at the page, where it is absent
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	command -v google-chrome >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo 'Installing Chromium (Debian package chromium).' && apt-get update -qq && \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+		else echo 'There is no Chromium: tests of the page are skipped until you install it.'; fi; }
+
 demo: env  ## the guided first minute: five machines on digits, pictures, a model in files
 	@$(BIN)/polyplane demo
 
-test: lint  ## lint, then the test suite compiled and, where it looks inside loops, without the JIT
+test: lint browser  ## lint, then the test suite compiled and, where it looks inside loops, without the JIT
 	@echo 'Testing the compiled code, in $(WORKERS) processes (WORKERS=n).'
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 	@echo 'Testing its loops without the JIT.'

@@ -30,6 +30,8 @@ _HOMES = {
     "NystromClassifier": "polyplane.kernel.nystrom",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
     "alpha_path": "polyplane.tuning.alpha_path",
+    "compare": "polyplane.tuning.comparison",
+    "explore": "polyplane.tuning.exploration",
     "import_model": "polyplane.estimator.files.importing",
     "load": "polyplane.estimator.files.saving",
     "read": "polyplane.data.reading",
@@ -38,7 +40,7 @@ _HOMES = {
     "to_c": "polyplane.estimator.files.exporting",
     "to_onnx": "polyplane.estimator.files.exporting",
 }
-_MODULES = {"datasets": "polyplane.data.sets.datasets"}
+_MODULES = {"datasets": "polyplane.data.sets.datasets", "plots": "polyplane.report.plots"}
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
 

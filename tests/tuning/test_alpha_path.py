@@ -120,6 +120,18 @@ def test_errors_are_those_of_rows_that_a_model_has_not_seen():
     assert f"{path.errors.min():.2%}" in str(path)
 
 
+def test_a_path_is_drawn_with_its_lowest_error_marked():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    X, y = rows_of(3)
+    path = pp.alpha_path(pp.AMMClassifier(max_iter=1, random_state=1), X, y, alphas=[1e-2, 1e-4])
+    axes = path.plot()
+    curve, mark = axes.get_lines()
+    assert curve.get_xdata().tolist() == [1e-4, 1e-2]
+    assert np.allclose(curve.get_ydata(), path.fold_errors.mean(axis=(1, 2))[::-1])
+    assert list(mark.get_xdata()) == [path.best_alpha] * 2
+    pyplot.close("all")
+
+
 def test_what_is_clearly_behind_goes_no_further():
     X, y = make_classification(2_000, 10, n_informative=6, random_state=0)
     machine = pp.AMMClassifier(max_iter=8, random_state=0)

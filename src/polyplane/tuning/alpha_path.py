@@ -34,6 +34,7 @@ from polyplane.estimator.planes.packs import (
     wrong_rows,
 )
 from polyplane.estimator.progress import progress
+from polyplane.report.plots import plot_path
 from polyplane.tuning.held_out import parts_of
 
 __all__ = ["AlphaPath", "alpha_path"]
@@ -65,6 +66,12 @@ class AlphaPath:
     def best_model(self) -> Any:
         """The model of all rows with that alpha."""
         return self.models[int(np.flatnonzero(self.alphas == self.best_alpha)[0])]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Errors by alpha, with matplotlib; the lowest is marked."""
+        alive = ~np.isnan(self.errors)
+        errors = self.fold_errors[alive].reshape(alive.sum(), -1)
+        return plot_path(self.alphas[alive].tolist(), errors, chosen=self.best_alpha, ax=ax)
 
     def __str__(self) -> str:
         lines = ["   alpha    error"]

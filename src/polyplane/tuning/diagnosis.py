@@ -1,118 +1,255 @@
-"""Is it nonlinear? Machines of different kinds side by side, and what follows from their errors."""
+"""Is it nonlinear? What follows from the errors of machines on the same held-out rows.
 
-from collections.abc import Callable, Iterator, Mapping
+The verdict climbs the ladder of `machines.py`. A step is taken if its best machine is better than
+the best so far by more than luck (three standard errors of the paired difference) and by enough to
+matter (a twentieth of the error). Where a step may matter but the rows do not tell, or so few rows
+tell nothing at all, the verdict is `more-data`; where nothing beats the most frequent label and the
+rows would have shown it, `noise`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
-from polyplane.hyperplane.amm import AMMClassifier
-from polyplane.hyperplane.convex_polytope import CPMClassifier
-from polyplane.hyperplane.pegasos import PegasosClassifier
-from polyplane.hyperplane.polyplane import PolyplaneClassifier
-from polyplane.kernel.huller import HullerClassifier
-from polyplane.report.metrics import standard_error
-from polyplane.tuning.held_out import Trial, folds_of, tried
+from polyplane.tuning.machines import ADDITIVE, KERNEL, LINEAR, MACHINES, MAJORITY, PLANES
+from polyplane.tuning.runs import Lead, Run, lead_of
 
-__all__ = ["CONTESTANTS", "Advice", "advice", "compared"]
+__all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
 
-LINEAR, KERNEL = "pegasos", "huller"
 SURE, UNSURE = 3.0, 1.5  # standard errors: the best of several leads by some luck
-SLACK = 10.0  # price of the Huller's quadratic slack: a hard margin learns noise by heart
+WORTH = 0.05  # of the error below: less is not worth a dearer machine
+LARGE, LARGE_POINTS = 0.2, 0.02  # of the error below, and of rows: leads not to be missed
+CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise
+TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell nothing
+LEAST_SAID = 0.002  # of the rows, of which an outlook speaks
+MORE_ROWS = 2  # times as many, for the outlook
+UNTOLD = "noise", "more-data"  # verdicts after which errors say nothing of labels
+Runs = Mapping[str, Sequence[Run]]
 
 
-class Contestant(NamedTuple):
-    """A machine with settings that need no tuning."""
+@dataclass(frozen=True)
+class StepUp:
+    """What the best machine of a step buys beside the step below it that was worth taking."""
 
-    made: Callable[..., Any]
-    scale: str
-    unit: str
-
-
-def _with_alpha(kind: Any) -> Callable[..., Any]:
-    return lambda **settings: kind(alpha="auto", **settings)
-
-
-CONTESTANTS: Mapping[str, Contestant] = {
-    LINEAR: Contestant(_with_alpha(PegasosClassifier), "maxabs", "planes"),
-    "amm": Contestant(_with_alpha(AMMClassifier), "maxabs", "planes"),
-    "cpm": Contestant(_with_alpha(CPMClassifier), "maxabs", "planes"),
-    KERNEL: Contestant(
-        lambda **settings: HullerClassifier(C=SLACK, **settings), "maxabs", "vectors"
-    ),
-    "polyplane": Contestant(PolyplaneClassifier, "none", "planes"),  # it scales by itself
-}
-
-
-def compared(
-    X: Any, y: Array, n_folds: int, seed: int, n_jobs: int | None = None
-) -> Iterator[tuple[str, Trial]]:
-    """The trial of each machine on the same splits, again after each of them."""
-    splits = folds_of(y, n_folds, seed)
-    for name, contestant in CONTESTANTS.items():
-
-        def made(contestant: Contestant = contestant) -> Any:
-            return contestant.made(random_state=seed, n_jobs=n_jobs)
-
-        for trial in tried(made, X, y, splits, contestant.scale):
-            yield name, trial
+    step: str
+    run: Run
+    below: Run
+    lead: Lead
+    is_taken: bool
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A word, and a sentence with the numbers from which it follows."""
+    """A word, a sentence with the numbers from which it follows, and which machine to take."""
 
-    verdict: str  # noise, linear, more-data, piecewise-linear or kernel
+    verdict: str  # linear, additive, piecewise-linear, kernel, more-data or noise
+    sentence: str
+    machine: str
+    steps: Sequence[StepUp] = ()
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What more rows, and cleaner labels, would buy; None where nobody can say."""
+
+    more_rows: float | None  # points of error, as a share, for twice as many
+    cleaner_labels: float | None
     sentence: str
 
 
-def advice(trials: Mapping[str, Trial], y: Array) -> Advice:
+def latest(runs: Runs, name: str) -> Run:
+    """A machine on the largest sample that it has reached."""
+    return runs[name][-1]
+
+
+def common(runs: Runs, one: str, other: str) -> tuple[Run, Run]:
+    """Two machines on the largest sample that both have reached."""
+    sizes = {run.n_rows for run in runs[one]} & {run.n_rows for run in runs[other]}
+    largest = max(sizes)
+    (mine,) = [run for run in runs[one] if run.n_rows == largest]
+    (its,) = [run for run in runs[other] if run.n_rows == largest]
+    return mine, its
+
+
+def best_of(runs: Runs, step: str) -> str | None:
+    """The machine of a step with the lowest error; a larger sample goes before."""
+    names = [name for name in runs if MACHINES[name].step == step]
+    if not names:
+        return None
+    largest = max(latest(runs, name).n_rows for name in names)
+    far = [name for name in names if 4 * latest(runs, name).n_rows >= largest]
+    return min(far, key=lambda name: latest(runs, name).error)
+
+
+def climbed(runs: Runs) -> list[StepUp]:
+    """The steps of the ladder above a linear machine, each beside the best before it."""
+    steps, below = [], LINEAR
+    for step in (ADDITIVE, PLANES, KERNEL):
+        names = [name for name in runs if MACHINES[name].step == step]
+        tried = [_step_up(runs, name, below) for name in names]
+        if not tried:
+            continue
+        best = max(tried, key=lambda one: (one.is_taken, one.lead.points - one.lead.spread))
+        steps.append(best)
+        below = best.run.machine if best.is_taken else below
+    return steps
+
+
+def _step_up(runs: Runs, name: str, below: str) -> StepUp:
+    """A machine beside another; it must also beat what that one has reached with more rows."""
+    run, beside = common(runs, name, below)
+    lead = lead_of(run, beside)
+    is_better = run.error < latest(runs, below).error
+    is_taken = is_better and lead.z > SURE and lead.points >= WORTH * beside.error
+    if is_taken and MACHINES[name].step == KERNEL:  # planes may have stopped at fewer rows
+        planes = [other for other in runs if MACHINES[other].step == PLANES]
+        is_taken = all(lead_of(*common(runs, name, other)).z > UNSURE for other in planes)
+    return StepUp(MACHINES[name].step, run, beside, lead, is_taken)
+
+
+def advice(runs: Runs, y: Array) -> Advice:
     """What to do with data on which machines did so."""
-    linear = trials[LINEAR]
-    planes = {name: trial for name, trial in trials.items() if name not in (LINEAR, KERNEL)}
-    name, best = min(planes.items(), key=lambda item: item[1].error)
-    lead, spread = best.lead_over(linear)
-    by_kernel, kernel_spread = trials[KERNEL].lead_over(best)
-    lowest = min(trial.error for trial in trials.values())
-    usual, share = _usual(y)
-    if lowest > 1 - share - 2 * standard_error(1 - share, y.size):
-        return Advice(
-            "noise",
-            f"Nothing here beats always saying {usual!r}, which is wrong on {1 - share:.1%}: the "
-            "columns say little about the label, or too few rows do.",
+    if LINEAR not in runs:
+        return Advice("more-data", "There was no time to train even a linear machine.", MAJORITY)
+    steps = climbed(runs)
+    taken = [step for step in steps if step.is_taken]
+    noise = _noise(runs, y)
+    if noise is not None:
+        return Advice(*noise, LINEAR, steps)
+    linear = latest(runs, LINEAR)
+    if taken:
+        top = taken[-1]
+        return Advice(top.step, _nonlinear(top, runs), top.run.machine, steps)
+    open_steps = [step for step in steps if _may_matter(step)]
+    if open_steps:
+        step = max(open_steps, key=lambda one: one.lead.z)
+        sentence = (
+            f"These rows do not tell: {step.run.machine} leads a linear machine by "
+            f"{_points(step.lead)}, which may be luck; take more rows."
         )
-    if by_kernel > SURE * kernel_spread and trials[KERNEL].error < linear.error:
-        return Advice(
-            "kernel",
-            f"It is nonlinear, and a kernel machine sees more than planes do: huller has "
-            f"{trials[KERNEL].error:.1%}, {name} {best.error:.1%} (a lead of "
-            f"{_points(by_kernel, kernel_spread)}); more rows help planes, else take huller.",
-        )
-    if lead > SURE * spread:
-        return Advice(
-            "piecewise-linear",
-            f"It is nonlinear: {name} has {best.error:.1%} where a linear machine has "
-            f"{linear.error:.1%}, a lead of {_points(lead, spread)}; take {name}.",
-        )
-    if lead > UNSURE * spread:
-        return Advice(
-            "more-data",
-            f"These rows do not tell: {name} leads a linear machine by {_points(lead, spread)}, "
-            "which may be luck; take more with --rows.",
-        )
+        return Advice("more-data", sentence, LINEAR, steps)
+    if not steps:
+        words = f"A linear machine has {linear.error:.1%}; there was no time for any other."
+        return Advice("more-data", words, LINEAR)
+    nearest = max(steps, key=lambda one: one.lead.points)
     return Advice(
         "linear",
-        f"It looks linear: no machine with more planes beats the linear one's {linear.error:.1%} "
-        f"by more than luck ({name}: {_points(lead, spread)}); take pegasos, or any of them.",
+        f"It looks linear: nothing beats the linear machine's {linear.error:.1%} by enough to "
+        f"matter ({nearest.run.machine}: {_points(nearest.lead)}).",
+        LINEAR,
+        steps,
     )
 
 
-def _usual(y: Array) -> tuple[Any, float]:
+def _may_matter(step: StepUp) -> bool:
+    """Whether more rows could show that the step is worth taking."""
+    lead, worth = step.lead, WORTH * step.below.error
+    is_open = lead.points + 2 * lead.spread >= worth
+    is_likely = lead.z > UNSURE and lead.points >= worth / 2
+    is_too_wide = 2 * lead.spread > TOO_WIDE and lead.points > -lead.spread
+    most = lead.points + 2 * lead.spread
+    large = max(LARGE * step.below.error, LARGE_POINTS)
+    may_be_large = lead.points > lead.spread / 2 and most > large
+    return is_open and (is_likely or is_too_wide or may_be_large)
+
+
+def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:
+    """The verdict where nothing beats the most frequent label."""
+    if MAJORITY not in runs:
+        return None
+    leads = [lead_of(*common(runs, name, MAJORITY)) for name in runs if name != MAJORITY]
+    best = max(leads, key=lambda lead: lead.z)
+    if best.z > CLEAR + 0.5:  # the best of several
+        return None
+    usual, share = most_frequent(y)
+    words = f"Nothing here beats always saying {_shown(usual)}, which is wrong on {1 - share:.1%}"
+    if 2 * best.spread > TOO_WIDE:
+        return "more-data", f"{words}; but {best.n_rows:,} rows are too few to tell."
+    return "noise", f"{words}: the columns say little about the label."
+
+
+def _nonlinear(top: StepUp, runs: Runs) -> str:
+    linear = common(runs, top.run.machine, LINEAR)[1]
+    of_step = {
+        ADDITIVE: "It is nonlinear, column by column: a sum of curves",
+        PLANES: f"It is nonlinear: {top.run.machine}",
+        KERNEL: f"It is nonlinear, and a kernel sees more than planes do: {top.run.machine}",
+    }
+    beside = (
+        "" if top.below.machine == LINEAR else f" and {top.below.machine} {top.below.error:.1%}"
+    )
+    return (
+        f"{of_step[top.step]} has {top.run.error:.1%} where a linear machine has "
+        f"{linear.error:.1%}{beside}: a lead of {_points(top.lead)}."
+    )
+
+
+def most_frequent(y: Array) -> tuple[Any, float]:
+    """The most frequent label and its share."""
     labels, counts = np.unique(y, return_counts=True)
     place = int(np.argmax(counts))
     return labels.tolist()[place], float(counts[place] / y.size)
 
 
-def _points(difference: float, spread: float) -> str:
-    return f"{100 * difference:.2f} ± {100 * spread:.2f} points"
+def _shown(label: Any) -> str:
+    text = repr(label)
+    return text if len(text) <= 60 else f"{text[:57]}…'"
+
+
+def _points(lead: Lead) -> str:
+    return f"{100 * lead.points:.2f} ± {100 * lead.spread:.2f} points"
+
+
+# ---- outlook -----------------------------------------------------------------------------
+
+
+def outlook(runs: Runs, said: Advice) -> Outlook:
+    """Whether more rows or cleaner labels would buy more, for the machine that is advised."""
+    machine = said.machine
+    if said.verdict in UNTOLD:
+        return Outlook(None, None, "")
+    more = _by_more_rows(runs.get(machine, ()))
+    cleaner = _by_cleaner_labels(runs[machine][-1]) if runs.get(machine) else None
+    words = []
+    if more is not None and more < LEAST_SAID:
+        words.append("twice the rows would buy next to nothing")
+    elif more is not None:
+        words.append(
+            f"Twice the rows would buy about {100 * more:.1f} points, if the curve of "
+            f"{machine} goes on as it went"
+        )
+    if cleaner is not None and cleaner >= LEAST_SAID:
+        words.append(
+            f"of the half of the rows on which {machine} is surest, {cleaner:.1%} have another "
+            "label: about that much is wrong labels or something that no column tells"
+        )
+    if len(words) == 2 and more is not None and cleaner is not None:
+        better = "more rows" if more > cleaner else "cleaner labels"
+        words.append(f"{better} would buy more")
+    sentence = "; ".join(words)
+    return Outlook(more, cleaner, f"{sentence[:1].upper()}{sentence[1:]}." if words else "")
+
+
+def _by_more_rows(runs: Sequence[Run]) -> float | None:
+    """From a power of the rows through the errors on all samples."""
+    if len(runs) < 2 or runs[-1].error == 0:
+        return None if len(runs) < 2 else 0.0
+    sizes = np.log([run.n_rows for run in runs])
+    errors = np.log([max(run.error, 0.5 / run.n_rows) for run in runs])
+    weights = np.sqrt([run.n_rows for run in runs])
+    power = -float(np.polyfit(sizes, errors, 1, w=weights)[0])
+    left = float(MORE_ROWS) ** -min(max(power, 0.0), 1.0)
+    return runs[-1].error * (1 - float(left))
+
+
+def _by_cleaner_labels(run: Run) -> float | None:
+    """Errors where the machine is surest: a better border would not touch them."""
+    if run.sureness is None or not np.isfinite(run.sureness).all():
+        return None
+    is_sure = run.sureness >= np.median(run.sureness)
+    share = float(np.mean(run.trial.is_wrong[is_sure]))
+    return min(share, run.error) if not math.isnan(share) else None

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.sets.shapes import checkerboard
 from polyplane.data.writing import write
-from polyplane.tuning.diagnosis import CONTESTANTS
+from polyplane.tuning.machines import MACHINES
 from tests.cli.documented import check
 
 pytestmark = pytest.mark.compiled
@@ -21,9 +22,12 @@ def test_a_checkerboard_is_nonlinear(call, tmp_path):
     found = explored(call, tmp_path / "board.csv", "--rows", "400", "--folds", "2")
     assert found["verdict"] in ("piecewise-linear", "kernel")
     assert (found["rows"], found["rows_met"]) == (400, 500)
-    assert [one["algorithm"] for one in found["machines"]] == list(CONTESTANTS)
-    errors = {one["algorithm"]: one["error"] for one in found["machines"]}
-    assert errors["polyplane"] < errors["pegasos"]
+    assert [one["machine"] for one in found["machines"]] == list(MACHINES)
+    errors = {one["machine"]: one["error"] for one in found["machines"]}
+    assert errors["polyplane"] < errors["linear"]
+    assert found["steps"][0]["below"] == "linear"
+    assert "polyplane" in found["code"]
+    assert not found["interrupted"]
 
 
 def test_a_half_plane_is_linear_and_said_in_a_sentence(call, tmp_path):
@@ -32,8 +36,49 @@ def test_a_half_plane_is_linear_and_said_in_a_sentence(call, tmp_path):
     write(tmp_path / "half.csv", [Chunk(X, (X[:, 0] + noise > 0).astype(np.int64))])
     done = call("explore", tmp_path / "half.csv", "--folds", "2")
     assert done.code == 0
-    assert all(name in done.out for name in CONTESTANTS)
+    assert all(name in done.out for name in MACHINES)
     assert "It looks linear" in done.out
+
+
+def test_a_page_is_written_and_a_leak_is_said(call, tmp_path):
+    X, y = checkerboard(300, 0.0, fields=2)
+    X[:, 1] = y
+    write(tmp_path / "leak.csv", [Chunk(X, y)], names=["a", "<b>"])
+    page = tmp_path / "page.html"
+    found = explored(call, tmp_path / "leak.csv", "--report", page, "--folds", "2")
+    assert found["suspicions"][0]["kind"] == "leak"
+    assert found["suspicions"][0]["columns"] == ["<b>"]
+    assert found["report"] == str(page)
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert "<b>" not in text.replace("<b>leak</b>", "")
+    assert "leak.csv" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--budget", "soon"], "--budget is 'soon', expected a time such as 60s"),
+        (["--report", "no/such/folder/page.html"], "whose folder is not there"),
+    ],
+)
+def test_calls_that_make_no_sense(call, tmp_path, words, said):
+    done = call("explore", tmp_path / "absent.csv", *words)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_ctrl_c_leaves_the_page_of_what_is_done(call, tmp_path, monkeypatch):
+    write(tmp_path / "board.csv", [Chunk(*checkerboard(300, 0.0, fields=2))])
+
+    def interrupted(self, *rest, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pp.CPMClassifier, "fit", interrupted)
+    done = call("explore", tmp_path / "board.csv", "--report", tmp_path / "page.html")
+    assert done.code == 130
+    assert "Verdict: " in done.out
+    assert "Stopped early" in (tmp_path / "page.html").read_text()
 
 
 def test_rows_without_labels_are_refused(call, tmp_path):

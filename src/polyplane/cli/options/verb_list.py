@@ -159,12 +159,23 @@ def _tune(chosen: Algorithm | None) -> Verb:
 def _explore() -> Verb:
     return Verb(
         "explore",
-        "Is it nonlinear? Machines of different kinds on a sample, side by side.",
-        "explore clicks.csv",
+        "Is it nonlinear, and what would it buy? Machines of different kinds side by side.",
+        "explore clicks.csv --report page.html --budget 60s",
         "polyplane.cli.verbs.explore",
         (DATA,),
         [
-            _with_default(ROWS, "5000"),
+            Option(
+                "report",
+                "A page to write, for a browser: after some seconds, and in the end.",
+                shown="FILE",
+            ),
+            Option("budget", "Time for all of it, such as 60s or 5m. Default: 60s.", shown="TIME"),
+            Option(
+                "rows",
+                "The most rows to try machines on. Default: as many as there is time for.",
+                int,
+                shown="N",
+            ),
             Option("folds", "Parts, each of which is held out once. Default: 3.", int, shown="K"),
             SEED,
             JOBS,

@@ -1,0 +1,1 @@
+"""One self-contained page about results: charts, parts and how they become HTML."""

@@ -1,0 +1,233 @@
+"""What is suspicious about rows before any machine is believed: leaks, ids, contradictions, drift.
+
+Nothing is trained. Each is a sentence for a person to look into, not a proof: a column that decides
+alone may be the answer written down afterwards, or just a very good column.
+"""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyplane.engine.planes.planes import Array
+from polyplane.report.columns import Table, is_sparse
+
+__all__ = ["Suspicion", "suspicions"]
+
+LOOKED_AT, FEW_LOOKED_AT = 6_000, 1_500  # rows, and those of wide tables
+MOST_CELLS = 500_000  # that decide which
+MOST_COMPARED = 20_000_000  # cells of rows that are compared with each other
+MOST_COLUMNS = 1_000
+MOST_NAMED = 3
+BINS = 32
+FEW_ROWS = 100  # below, columns are not judged
+NEARLY = 0.1  # of the errors of the most frequent label: what is left with a column that leaks
+UNIQUE = 0.99  # of the values of an id
+APART = 0.2  # between distributions of the first and the last third of the rows
+LUCK = 2.2  # times the square root of 2 / rows: KS distances of one column in ten thousand
+MANY_COPIES = 0.05  # of the rows
+
+
+class Suspicion(NamedTuple):
+    """Something to look into."""
+
+    kind: str  # leak, contradiction, copies, id or drift
+    sentence: str
+    columns: tuple[str, ...] = ()
+
+
+def suspicions(
+    table: Table, places: Array, n_met: int, set_aside: tuple[str, ...] = ()
+) -> list[Suspicion]:
+    """All that is suspicious about rows, which stood at `places` among those that were met."""
+    found = _contradictions(table)
+    if set_aside:
+        names = ", ".join(map(_quoted, set_aside[:MOST_NAMED]))
+        found.append(
+            Suspicion("id", f"Nearly every value of {names} is another, as of an id: it is left "
+                      "out.", set_aside)
+        )  # fmt: skip
+    if table.y.size < FEW_ROWS:
+        return found
+    n_looked_at = int(np.clip(MOST_CELLS // len(table.columns.names), FEW_LOOKED_AT, LOOKED_AT))
+    some = np.sort(np.random.default_rng(0).permutation(table.y.size)[:n_looked_at])
+    part, at = table.part(some), places[some]
+    leaks, ids, drifting = [], [], []
+    for source in range(min(MOST_COLUMNS, len(table.columns.names))):
+        codes = part.codes(source)
+        if np.all(codes == codes[0]):
+            continue
+        is_id = table.columns.number(source) is not None and _is_id(codes, at, n_met)
+        if is_id:
+            ids.append(source)
+            continue
+        error, usual = _error_alone(codes, part.y)
+        if usual > 0.01 and error <= NEARLY * usual:
+            leaks.append((error, source))
+        distance = _distance(codes, at)
+        if distance > APART:
+            drifting.append((distance, source))
+    return [*_of_leaks(table, leaks), *found, *_of_ids(table, ids), *_of_drift(table, part.y, at,
+            drifting)]  # fmt: skip
+
+
+def _of_leaks(table: Table, leaks: list[tuple[float, int]]) -> list[Suspicion]:
+    if not leaks:
+        return []
+    names = tuple(table.columns.names[source] for _, source in sorted(leaks)[:MOST_NAMED])
+    each = ", ".join(
+        f"{_quoted(table.columns.names[source])} ({error:.1%} wrong)"
+        for error, source in sorted(leaks)[:MOST_NAMED]
+    )
+    more = f" and {len(leaks) - MOST_NAMED} more" if len(leaks) > MOST_NAMED else ""
+    return [
+        Suspicion(
+            "leak",
+            f"A single column nearly decides alone: {each}{more}. Is it known before the label "
+            "is? If it is written down afterwards, leave it out and explore again.",
+            names,
+        )
+    ]
+
+
+def _of_ids(table: Table, ids: list[int]) -> list[Suspicion]:
+    if not ids:
+        return []
+    names = tuple(table.columns.names[source] for source in ids[:MOST_NAMED])
+    return [
+        Suspicion(
+            "id",
+            f"{', '.join(map(_quoted, names))} numbers the rows, as an id does: it says nothing "
+            "of new rows. Leave it out.",
+            names,
+        )
+    ]
+
+
+def _of_drift(
+    table: Table, y: Array, places: Array, drifting: list[tuple[float, int]]
+) -> list[Suspicion]:
+    found = []
+    _, labels = np.unique(y, return_inverse=True)
+    distance = _distance(labels.astype(np.float64), places, is_ordered=False)
+    if distance > APART / 2:
+        found.append(
+            Suspicion("drift", f"Labels are not the same in the first and the last third of the "
+                      f"rows: {distance:.0%} of them would have to change. If rows come in time, "
+                      "test on the latest; if they are sorted by label, ignore this.")
+        )  # fmt: skip
+    elif drifting:
+        largest = sorted(drifting, reverse=True)[:MOST_NAMED]
+        names = tuple(table.columns.names[source] for _, source in largest)
+        more = f" and {len(drifting) - MOST_NAMED} more" if len(drifting) > MOST_NAMED else ""
+        found.append(
+            Suspicion("drift", f"{', '.join(map(_quoted, names))}{more} drifted from the first to "
+                      f"the last third of the rows (by {largest[0][0]:.0%} of the rows): folds at "
+                      "random flatter every machine; test on the latest rows.", names)
+        )  # fmt: skip
+    return found
+
+
+def _quoted(name: str) -> str:
+    return f"“{name if len(name) <= 40 else name[:39] + '…'}”"
+
+
+# ---- single columns ----------------------------------------------------------------------
+
+
+def _error_alone(codes: Array, y: Array) -> tuple[float, float]:
+    """Errors of the most frequent label by value of a column, and without it, on other rows."""
+    labels, marks = np.unique(y, return_inverse=True)
+    cells = _binned(codes)
+    is_test = np.arange(y.size) % 2 == 1
+    counts = np.zeros((int(cells.max()) + 1, labels.size))
+    np.add.at(counts, (cells[~is_test], marks[~is_test]), 1)
+    usual = int(counts.sum(axis=0).argmax())
+    counts[:, usual] += 0.5  # what was not met is the most frequent
+    said = counts.argmax(axis=1)[cells[is_test]]
+    wrong = float(np.mean(said != marks[is_test]))
+    return wrong, float(np.mean(usual != marks[is_test]))
+
+
+def _binned(codes: Array) -> Array:
+    kinds, places = np.unique(codes, return_inverse=True)
+    if kinds.size <= BINS:
+        return places
+    edges = np.unique(np.quantile(codes, np.linspace(0, 1, BINS + 1)[1:-1]))
+    cells: Array = np.searchsorted(edges, codes, side="right")
+    return cells
+
+
+def _is_id(codes: Array, places: Array, n_met: int) -> bool:
+    """Whole numbers that are nearly all different, and number the rows."""
+    if not np.all(codes == np.rint(codes)) or np.unique(codes).size < UNIQUE * codes.size:
+        return False
+    in_order = codes[np.argsort(places)]
+    steps = np.diff(in_order)
+    is_in_order = bool((steps > 0).mean() > UNIQUE or (steps < 0).mean() > UNIQUE)
+    return is_in_order or float(np.ptp(codes)) < 1.1 * n_met
+
+
+def _distance(codes: Array, places: Array, is_ordered: bool = True) -> float:
+    """Of the first third of the rows from the last: Kolmogorov's, or in shares; 0 if it is luck."""
+    in_order = codes[np.argsort(places)]
+    n = in_order.size // 3
+    first, last = in_order[:n], in_order[-n:]
+    if is_ordered:
+        every = np.concatenate([first, last])
+        below = [np.searchsorted(np.sort(side), every, side="right") / n for side in (first, last)]
+        distance = float(np.abs(below[0] - below[1]).max())
+    else:
+        n_kinds = int(codes.max()) + 1
+        shares = [np.bincount(side.astype(int), minlength=n_kinds) / n for side in (first, last)]
+        distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
+    return distance if distance > LUCK * np.sqrt(2 / n) else 0.0
+
+
+# ---- equal rows --------------------------------------------------------------------------
+
+
+def _contradictions(table: Table) -> list[Suspicion]:
+    """Rows that are equal in all columns."""
+    n_compared = max(5_000, MOST_COMPARED // max(1, table.X.shape[1]))
+    if n_compared < table.y.size:
+        table = table.part(np.arange(n_compared))
+    groups = _groups_of_equals(table.X)
+    _, marks = np.unique(table.y, return_inverse=True)
+    pairs, counts = np.unique(np.stack([groups, marks], axis=1), axis=0, return_counts=True)
+    sizes = np.bincount(pairs[:, 0], counts)
+    most = np.zeros(sizes.size)
+    np.maximum.at(most, pairs[:, 0], counts)
+    n_rows, n_lost = table.y.size, int((sizes - most).sum())
+    n_in_conflict = int(sizes[sizes > most].sum())
+    found = []
+    if n_lost > max(1, n_rows // 1000):
+        found.append(
+            Suspicion("contradiction", f"{n_in_conflict:,} rows ({n_in_conflict / n_rows:.1%}) "
+                      "equal another one in every column, but not in the label: no machine can "
+                      f"have less than {n_lost / n_rows:.1%} wrong on all of them.")
+        )  # fmt: skip
+    n_copies = int((sizes - 1)[sizes == most].sum())
+    if n_copies > MANY_COPIES * n_rows:
+        found.append(
+            Suspicion("copies", f"{n_copies:,} rows ({n_copies / n_rows:.1%}) are copies of "
+                      "another with the same label: where one is held out and the other is "
+                      "trained on, errors look lower than they are.")
+        )  # fmt: skip
+    return found
+
+
+def _groups_of_equals(X: Any) -> Array:
+    """A number for each row, the same for equal ones."""
+    if is_sparse(X):
+        rows = sp.csr_matrix(X, copy=True)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        starts = rows.indptr
+        keys = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in pairwise(starts)]
+    else:
+        dense = np.ascontiguousarray(np.asarray(X) + 0)  # -0 is 0
+        keys = [row.tobytes() for row in dense]
+    known: dict[bytes, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys])

@@ -1,0 +1,109 @@
+"""How much an exploration may do: seconds, or samples of given sizes for the same work again."""
+
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Budget", "budget_of", "seconds_of"]
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+FIRST_ROWS, FEWEST_ROWS = 1_000, 200  # of the first sample, and where there is little time
+LITTLE = 30.0  # seconds
+LATE = 0.4  # of the seconds: when less is left, no machine begins that has not been timed
+MOST_GROWTH, LEAST_GROWTH = 4.0, 1.3  # from a sample to the next
+IN_PASSING = 0.35  # of the time left: a sample that takes no more leaves room for one after it
+LAST = 0.9  # of the time left, for a sample after which there is no other
+OF_ONE = 0.4  # of the time left, for a single machine
+KEPT_BACK = 0.04, 0.3  # share and seconds that the page takes in the end
+
+
+@dataclass
+class Budget:
+    """Seconds of a clock; with `rows`, samples of these sizes and no clock at all."""
+
+    seconds: float = math.inf
+    rows: Sequence[int] = ()
+    clock: Callable[[], float] = time.monotonic
+    start: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.rows and (min(self.rows) < 1 or sorted(self.rows) != list(self.rows)):
+            raise ValueError(f"rows is {self.rows!r}, expected sizes from small to large.")
+        if not self.seconds > 0:
+            raise ValueError(f"budget is {self.seconds!r}, expected more than 0 seconds.")
+        self.begin()
+
+    def begin(self) -> None:
+        """Time counts from here."""
+        self.start = self.clock()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return self.clock() - self.start
+
+    @property
+    def left(self) -> float:
+        """Seconds for training; what the page takes is kept back."""
+        if self.rows or math.isinf(self.seconds):
+            return math.inf
+        kept = KEPT_BACK[0] * self.seconds + min(KEPT_BACK[1], 0.1 * self.seconds)
+        return max(0.0, self.seconds - kept - self.elapsed)
+
+    def first_rows(self, n_rows: int) -> int:
+        """Size of the first sample."""
+        if self.rows:
+            return min(n_rows, self.rows[0])
+        share = min(1.0, self.seconds / LITTLE)
+        return min(n_rows, max(FEWEST_ROWS, int(share * FIRST_ROWS)))
+
+    def next_rows(self, n_before: int, n_rows: int, price: Callable[[int], float]) -> int | None:
+        """Size of the next sample, `price` being the seconds that one of a size takes."""
+        if self.rows:
+            return next((min(n, n_rows) for n in self.rows if n_before < min(n, n_rows)), None)
+        if n_before >= n_rows:
+            return None
+        largest = min(n_rows, int(MOST_GROWTH * n_before))
+        if price(largest) <= (IN_PASSING if largest < n_rows else LAST) * self.left:
+            return largest
+        least = math.ceil(min(n_rows, LEAST_GROWTH * n_before))
+        n_next = largest
+        while n_next > least and price(n_next) > LAST * self.left:
+            n_next = max(least, int(0.9 * n_next))
+        return n_next if price(n_next) <= LAST * self.left else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it is too late for something that may take long."""
+        return self.left < LATE * self.seconds and not self.rows
+
+    def allows(self, seconds: float) -> bool:
+        """Whether there is time for so much more."""
+        return seconds <= self.left
+
+    def allows_one(self, seconds: float) -> bool:
+        """Whether one machine may take so much of a sample's time."""
+        return seconds <= OF_ONE * self.left
+
+
+def budget_of(given: Any) -> Budget:
+    """A number of seconds, a text such as 60s or 5m, or a budget, whose time begins now."""
+    if isinstance(given, Budget):
+        given.begin()
+        return given
+    if isinstance(given, str):
+        return Budget(seconds_of(given))
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise TypeError(f"budget is {given!r}, expected seconds, or a text such as '60s' or '5m'.")
+    return Budget(float(given))
+
+
+def seconds_of(text: str) -> float:
+    """60s, 5m and 1h; a number alone is seconds."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", text)
+    if found is None or float(found[1]) <= 0:
+        raise ValueError(f"budget is {text!r}, expected a time such as 60s, 5m or 1h.")
+    return float(found[1]) * UNITS[found[2]]

@@ -1,0 +1,149 @@
+"""`polyplane.compare`: classifiers that somebody brings, on the same folds, tested and priced."""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from polyplane.data.table.frames import frame_of, has_texts, is_frame
+from polyplane.engine.planes.planes import Array
+from polyplane.report.columns import Columns, Table, is_sparse
+from polyplane.tuning.contents import Shown, content_of, table_of
+from polyplane.tuning.diagnosis import SURE
+from polyplane.tuning.exploration import Report
+from polyplane.tuning.held_out import folds_of
+from polyplane.tuning.runs import Run, lead_of, run_folds
+
+__all__ = ["compare"]
+
+FOLDS = 5
+LONGEST_NAME = 60
+
+
+def compare(
+    models: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_folds: int = FOLDS,
+    random_state: int = 0,
+    report: Any = None,
+    image_shape: tuple[int, int] | None = None,
+) -> Report:
+    """Judge classifiers of scikit-learn's kind, ours or not, on the same held-out rows.
+
+    `models` is a dict from names to classifiers, or a list of classifiers; none is fitted itself.
+    Leads are over the first of them. X is what they take: a matrix or a table. With `report` a
+    page is written there. The verdict is the name of the one with the lowest error, or "a tie" if
+    its lead over the next may be luck.
+    """
+    named = _named(models)
+    if n_folds < 2:
+        raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
+    labels = np.asarray(y)
+    start = time.perf_counter()
+    splits = folds_of(labels, n_folds, random_state)
+    runs: dict[str, list[Run]] = {}
+    for name, model in named.items():
+        run = Run(name, labels.size, n_folds)
+        list(run_folds(run, partial(clone, model), X, labels, splits))
+        runs[name] = [run]
+    result = _report(runs, named, X, labels, n_folds, image_shape, time.perf_counter() - start)
+    if report is not None:
+        result.to_html(report)
+    return result
+
+
+def _named(models: Any) -> dict[str, Any]:
+    """Each classifier with a name of its own."""
+    if isinstance(models, Mapping):
+        named = {str(name): model for name, model in models.items()}
+    else:
+        named = {}
+        for model in models if isinstance(models, Sequence) else [models]:
+            kind, number = type(model).__name__, 1
+            while (name := kind if number == 1 else f"{kind} {number}") in named:
+                number += 1
+            named[name] = model
+    if not named:
+        raise ValueError("There is no model to compare.")
+    for name, model in named.items():
+        if not (hasattr(model, "fit") and hasattr(model, "predict")):
+            raise TypeError(f"{name} is {model!r}, expected a classifier with fit and predict.")
+    return named
+
+
+def _report(
+    runs: Mapping[str, Sequence[Run]],
+    named: Mapping[str, Any],
+    X: Any,
+    y: Array,
+    n_folds: int,
+    image_shape: tuple[int, int] | None,
+    seconds: float,
+) -> Report:
+    order = sorted(runs, key=lambda name: runs[name][-1].error)
+    best, first = order[0], next(iter(runs))
+    verdict, sentence = _verdict(runs, order)
+    says = {name: type(model).__name__ for name, model in named.items()}
+    table = table_of(runs, first, says, {})
+    planes = next((n for n in order if hasattr(_last(runs[n][-1].model), "assign")), None)
+    curved = next((n for n in order if _is_additive(_last(runs[n][-1].model))), None)
+    shown = Shown(best, first if best != first else order[-1], curved, planes)
+    rows = _table(X, y)
+    content = content_of(runs, rows, y, np.arange(y.size), shown, image_shape)
+    n_columns = len(frame_of(X).names) if rows is None else rows.X.shape[1]
+    content |= {
+        "kind": "comparison",
+        "title": "comparison",
+        "verdict": verdict,
+        "headline": sentence,
+        "best": best,
+        "beside": first,
+        "machines": table,
+        "n_rows": y.size,
+        "n_met": y.size,
+        "is_all": True,
+        "n_columns": n_columns,
+        "n_folds": n_folds,
+        "seconds": seconds,
+        "code": f"model = {named[best]!r}\nmodel.fit(X, y)",
+    }
+    models = {name: each[-1].model for name, each in runs.items()}
+    return Report(verdict, sentence, table, models, content)
+
+
+def _verdict(runs: Mapping[str, Sequence[Run]], order: Sequence[str]) -> tuple[str, str]:
+    best = runs[order[0]][-1]
+    if len(order) == 1:
+        return order[0], f"{order[0]} has {best.error:.1%} wrong."
+    lead = lead_of(best, runs[order[1]][-1])
+    points = f"{100 * lead.points:.2f} ± {100 * lead.spread:.2f} points"
+    words = (
+        f"{order[0][:LONGEST_NAME]} has the lowest error, {best.error:.1%}; "
+        f"{order[1][:LONGEST_NAME]} is next, behind by {points}"
+    )
+    if lead.z > SURE:
+        return order[0], f"{words}, which is more than luck."
+    return "a tie", f"{words}, which may be luck (p = {lead.p:.2f})."
+
+
+def _last(model: Any) -> Any:
+    return getattr(model, "steps", [("", model)])[-1][1]
+
+
+def _is_additive(machine: Any) -> bool:
+    """Whether a class is one plane, so that what columns add is all there is."""
+    return hasattr(machine, "n_planes_") and machine.n_planes_ <= max(2, machine.classes_.size)
+
+
+def _table(X: Any, y: Array) -> Table | None:
+    """Rows as a report looks at them; none of tables, whose columns only models know."""
+    if is_frame(X) or has_texts(X):
+        return None
+    rows = sp.csr_matrix(X) if is_sparse(X) else np.asarray(X)
+    return Table(rows, y, Columns([f"column {k + 1}" for k in range(rows.shape[1])]))

@@ -1,0 +1,260 @@
+"""`polyplane.explore`: is the problem nonlinear, what would it buy, and what did machines see?"""
+
+import html
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from polyplane.report.page.page import page_of
+from polyplane.report.suspicions import Suspicion, suspicions
+from polyplane.tuning.budget import Budget, budget_of
+from polyplane.tuning.contents import Shown, content_of, table_of
+from polyplane.tuning.diagnosis import Advice, Outlook, advice, best_of, outlook
+from polyplane.tuning.machines import ADDITIVE, LINEAR, MACHINES, MAJORITY, PLANES, Setting
+from polyplane.tuning.runs import Run
+from polyplane.tuning.samples import Sample, sample_of_file, sample_of_rows
+from polyplane.tuning.search import QUICK, Search
+from polyplane.whole_files import whole_file
+
+__all__ = ["Exploration", "Report", "explore", "explore_sample"]
+
+FIRST_PAGE = 8.0  # seconds after which there is one, if a linear machine and another are done
+BETWEEN_PAGES = 30.0
+FOLDS = 3
+Watch = Callable[[Run], None]
+
+
+@dataclass
+class Report:
+    """A result with a page of its own."""
+
+    verdict: str
+    summary: str  # words
+    table: list[dict[str, Any]]  # a line for each machine
+    models: dict[str, Any]  # fitted without a part of the sample, on which they were judged
+    content: Mapping[str, Any] = field(repr=False)  # all that the page shows
+
+    def __str__(self) -> str:
+        return self.summary
+
+    def to_html(self, path: Any = None) -> str:
+        """The page as one text; with a path it is also written there, whole or not at all."""
+        page = page_of(self.content)
+        if path is not None:
+            with whole_file(Path(os.fspath(path))) as file:
+                file.write(page.encode("utf-8"))
+        return page
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.to_html(), quote=True)
+        style = "width:100%;height:80vh;border:0"
+        return f'<iframe title="polyplane" style="{style}" srcdoc="{page}"></iframe>'
+
+
+@dataclass
+class Exploration(Report):
+    """What machines of different kinds make of some rows, and what follows from it."""
+
+    advice: Advice | None = None
+    outlook: Outlook | None = None
+    suspicions: Sequence[Suspicion] = ()
+    code: str = ""  # to paste
+    runs: Mapping[str, Sequence[Run]] = field(default_factory=dict, repr=False)
+    left_out: Mapping[str, str] = field(default_factory=dict)  # machines, and why
+    is_interrupted: bool = False
+    seconds: float = 0.0
+    n_rows: int = 0  # of the largest sample
+    n_met: int = 0
+
+
+def explore(
+    X: Any,
+    y: Any = None,
+    *,
+    budget: Any = 60,
+    report: Any = None,
+    image_shape: tuple[int, int] | None = None,
+    n_folds: int = FOLDS,
+    random_state: int = 0,
+    n_jobs: int | None = -1,
+    **reading: Any,
+) -> Exploration:
+    """Try machines of different kinds on samples that grow while time remains; say what follows.
+
+    X is a matrix or a table, with labels y; or a file, whose labels are in it, with options of
+    `polyplane.stream` such as `label`. `budget` is seconds, or a text such as "5m". With `report`,
+    a page is written there after some seconds and again in the end. Ctrl-C ends it with what has
+    been found so far. `image_shape` shows rows and planes as pictures of that height and width.
+    """
+    limit = budget_of(budget)
+    if y is None:
+        sample = sample_of_file(X, limit, random_state, **reading)
+    elif reading:
+        raise TypeError(f"{', '.join(reading)}: options of reading are for files, not for X and y.")
+    else:
+        sample = sample_of_rows(X, y, random_state)
+    return explore_sample(
+        sample, limit, n_folds, random_state, n_jobs, report=report, image_shape=image_shape
+    )
+
+
+def explore_sample(
+    sample: Sample,
+    budget: Budget,
+    n_folds: int = FOLDS,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    *,
+    report: Any = None,
+    image_shape: tuple[int, int] | None = None,
+    watch: Watch | None = None,
+) -> Exploration:
+    """The same for a sample; `watch` is called after each run."""
+    if n_folds < 2:
+        raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
+    search = Search(sample, budget, n_folds, seed, n_jobs)
+    found = Findings(search, image_shape)
+    is_interrupted, next_page, n_rows = False, FIRST_PAGE, 0
+    try:
+        found.look()
+        for run in search.work():
+            if watch is not None:
+                watch(run)
+            is_first = next_page == FIRST_PAGE and 0 < n_rows < run.n_rows
+            is_due = budget.elapsed > next_page and len(search.runs) > 2
+            if report is not None and (is_first or is_due):
+                found.result(is_final=False).to_html(report)
+                next_page = budget.elapsed + BETWEEN_PAGES
+            n_rows = run.n_rows
+    except KeyboardInterrupt:
+        if LINEAR not in search.runs:
+            raise
+        is_interrupted = True
+    result = found.result(is_final=True, is_interrupted=is_interrupted)
+    if report is not None:
+        result.to_html(report)
+    return result
+
+
+class Findings:
+    """A search, and what can be said of it at any time."""
+
+    def __init__(self, search: Search, image_shape: tuple[int, int] | None) -> None:
+        self.search, self.image_shape = search, image_shape
+        self.suspicions: list[Suspicion] = []
+
+    def look(self) -> None:
+        """At the rows, before anything is trained."""
+        sample = self.search.sample
+        aside = tuple(sample.layout.set_aside) if sample.layout is not None else ()
+        self.suspicions = suspicions(sample.table, sample.places, sample.n_met, aside)
+
+    def result(self, is_final: bool, is_interrupted: bool = False) -> Exploration:
+        """All of it."""
+        search, sample = self.search, self.search.sample
+        runs, said = search.runs, advice(search.runs, sample.y)
+        planes = best_of(runs, PLANES)
+        shown = Shown(
+            said.machine,
+            LINEAR if LINEAR in runs else MAJORITY,
+            best_of(runs, ADDITIVE),
+            "amm" if "amm" in runs else planes,
+        )
+        content = content_of(runs, sample.table, sample.y, sample.places, shown, self.image_shape)
+        content |= {"is_final": is_final, "is_interrupted": is_interrupted}
+        return self._made(content, said, is_interrupted)
+
+    def _code(self, machine: str) -> str:
+        is_table = self.search.sample.layout is not None
+        return code_of(machine, self.search.runs[machine][-1].setting, is_table)
+
+    def _made(self, content: dict[str, Any], said: Advice, is_interrupted: bool) -> Exploration:
+        search, sample = self.search, self.search.sample
+        runs = search.runs
+        ahead = outlook(runs, said)
+        says = {name: machine.says for name, machine in MACHINES.items()}
+        units = {name: machine.unit for name, machine in MACHINES.items()}
+        table = table_of(runs, LINEAR, says, units)
+        code = self._code(said.machine) if runs else ""
+        n_rows = max((each[-1].n_rows for each in runs.values()), default=0)
+        words = [said.sentence, ahead.sentence, *(one.sentence for one in self.suspicions)]
+        about = {
+            "kind": "exploration",
+            "title": sample.title,
+            "verdict": said.verdict,
+            "headline": said.sentence,
+            "outlook": ahead.sentence,
+            "suspicions": [[one.kind, one.sentence] for one in self.suspicions],
+            "best": said.machine,
+            "beside": LINEAR,
+            "steps": _steps(said),
+            "machines": table,
+            "code": code,
+            "left_out": dict(search.left_out),
+            "n_rows": n_rows,
+            "n_met": sample.n_met,
+            "is_all": sample.is_all,
+            "n_columns": len(sample.columns.names),
+            "n_folds": search.n_folds,
+            "seconds": search.budget.elapsed,
+        }
+        return Exploration(
+            said.verdict,
+            "\n".join(filter(None, words)),
+            table,
+            {name: each[-1].model for name, each in runs.items()},
+            about | content,
+            said,
+            ahead,
+            self.suspicions,
+            code,
+            runs,
+            dict(search.left_out),
+            is_interrupted,
+            search.budget.elapsed,
+            n_rows,
+            sample.n_met,
+        )
+
+
+def _steps(said: Advice) -> list[dict[str, Any]]:
+    """What each step up the ladder buys and costs."""
+    return [
+        {
+            "step": one.step,
+            "machine": one.run.machine,
+            "below": one.below.machine,
+            "rows": one.run.n_rows,
+            "error": one.run.error,
+            "points": one.lead.points,
+            "spread": one.lead.spread,
+            "p": one.lead.p,
+            "microseconds": one.run.microseconds - one.below.microseconds,
+            "bytes": one.run.n_bytes - one.below.n_bytes,
+            "is_taken": one.is_taken,
+        }
+        for one in said.steps
+    ]
+
+
+def code_of(machine: str, setting: Setting, is_table: bool = False) -> str:
+    """Lines to paste that train the machine with its settings on all rows."""
+    kind = setting.kind.__name__
+    if MACHINES[machine].step == MAJORITY:
+        return "# nothing to train: always say the most frequent label"
+    shown = {k: v for k, v in sorted(setting.parameters.items()) if (k, v) not in QUICK.items()}
+    given = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+    lines = ["import polyplane as pp"]
+    made = f"pp.{kind}({given})"
+    if setting.scale != "none":
+        scaler = {"maxabs": "MaxAbsScaler", "standard": "StandardScaler"}[setting.scale]
+        lines += [
+            "from sklearn.pipeline import make_pipeline",
+            f"from sklearn.preprocessing import {scaler}",
+        ]
+        made = f"make_pipeline({scaler}(), {made})"
+        if is_table:
+            lines += ["", "# scalers take numbers only: read the table with X, y = pp.read(path)"]
+    return "\n".join([*lines, "", f"model = {made}", "model.fit(X, y)"])

@@ -1,0 +1,196 @@
+"""Rows to explore, from matrices, tables and files: in random order, so that any first of them are
+a fair sample, with what they were called and where they stood."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from polyplane.data.chunk_sizes import widened
+from polyplane.data.chunks import Chunk
+from polyplane.data.reading import Stream, stream
+from polyplane.data.sample import sample
+from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
+from polyplane.data.table.layout import Layout
+from polyplane.engine.planes.planes import Array
+from polyplane.report.columns import Columns, Table, is_sparse
+from polyplane.tuning.budget import Budget
+
+__all__ = ["Sample", "sample_of_file", "sample_of_rows", "sample_of_stream"]
+
+MOST_ROWS = 200_000
+MOST_CELLS = 1 << 27  # of dense rows, half a gigabyte
+FOR_READING = 0.15  # of the seconds; a file that takes longer is known by its first rows
+LONGEST = 200  # letters of a name
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows as machines see them, in random order."""
+
+    X: Any  # dense float32, or CSR
+    y: Array
+    places: Array  # where each row stood among all that were met
+    columns: Columns
+    layout: Layout | None = None  # where X was a table
+    n_met: int = 0  # rows from which it was drawn
+    is_all: bool = True  # whether that is all there are
+    title: str = "data"
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in memory."""
+        return int(self.y.size)
+
+    @property
+    def table(self) -> Table:
+        """The rows as reports look at them."""
+        return Table(self.X, self.y, self.columns)
+
+
+def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None) -> Sample:
+    """A sample of a matrix, or of a table."""
+    labels = _labels_of(y)
+    n_rows = frame_of(X).n_rows if _is_table(X) else X.shape[0]
+    if labels.size != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows and y {labels.size:,}: they must go together.")
+    chosen = _mixed_order(labels, seed)[: _most_rows(X)]
+    layout = None
+    if _is_table(X):
+        layout = Layout(grows=False)
+        frame = frame_of(X)
+        take = pa.array(chosen)
+        taken = [_plain_text(column).take(take) for column in frame.columns]
+        rows = rows_of(frame._replace(columns=taken, n_rows=chosen.size), layout)
+        columns = _columns_of(layout)
+    else:
+        X = X.tocsr() if is_sparse(X) else np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimensions, expected rows by columns.")
+        rows = X[chosen]
+        columns = _plain_columns(names, X.shape[1])
+    return Sample(_as_floats(rows), labels[chosen], chosen, columns, layout, n_rows)
+
+
+def sample_of_file(source: Any, budget: Budget, seed: int, **reading: Any) -> Sample:
+    """A sample of a file of any size, of which no more is read than there is time for."""
+    return sample_of_stream(stream(source, **reading), budget, seed)
+
+
+def sample_of_stream(
+    rows: Stream,
+    budget: Budget,
+    seed: int,
+    chunks: Any = None,
+    check: Callable[[Array], None] | None = None,
+) -> Sample:
+    """The same of a stream; `chunks` are those of a pass that somebody watches.
+
+    `check` may refuse labels in its own words.
+    """
+    limit = np.inf if budget.rows else budget.elapsed + FOR_READING * budget.seconds
+    is_whole = True
+
+    def in_time(first: Chunk, others: Iterator[Chunk]) -> Iterator[Chunk]:
+        nonlocal is_whole
+        yield first
+        for chunk in others:
+            if budget.elapsed > limit:
+                is_whole = False
+                return
+            yield chunk
+
+    with contextlib.closing(iter(rows) if chunks is None else chunks) as each:
+        first = next(each)
+        found, n_met = sample(in_time(first, each), _most_rows(first.X), seed)
+    if check is not None:
+        check(found.y)
+    if not found.y.size:
+        raise ValueError("The rows have no labels: name their column with `label`.")
+    layout = rows.layout if rows.layout.sources else None
+    columns = _columns_of(layout) if layout is not None else None
+    X = found.X if layout is None or not is_sparse(found.X) else widened(found.X, layout.width)
+    labels = _labels_of(found.y)
+    order = _mixed_order(labels, seed)
+    return Sample(
+        _as_floats(X[order]), labels[order], order,
+        columns or _plain_columns(None, X.shape[1]), layout, n_met, is_whole,
+        ", ".join(_base_name(one) for one in rows.sources[:3]),
+    )  # fmt: skip
+
+
+def _base_name(source: Any) -> str:
+    is_path = isinstance(source, str | os.PathLike)
+    return os.path.basename(os.fspath(source)) if is_path else "a stream"
+
+
+def _plain_text(column: Any) -> Any:
+    """Views of texts, of which rows cannot be taken, as texts."""
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X needs a layout: columns of several types, texts, or gaps to fill."""
+    has_gaps = isinstance(X, np.ndarray) and X.dtype.kind == "f" and bool(np.isnan(X).any())
+    return is_frame(X) or has_texts(X) or (has_gaps and X.ndim == 2)
+
+
+def _labels_of(y: Any) -> Array:
+    """One label a row, of two classes at least."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise ValueError(f"y has {labels.ndim} dimensions, expected one label a row.")
+    if labels.dtype.kind == "O":
+        labels = labels.astype(str)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y has missing values: leave such rows out.")
+    if labels.dtype.kind == "f" and not np.all(labels == np.rint(labels)):
+        raise ValueError("y has numbers with fractions, as of a number to predict, not classes.")
+    if np.unique(labels).size < 2:
+        raise ValueError("y has but one label, expected two classes at least.")
+    return labels
+
+
+def _mixed_order(y: Array, seed: int) -> Array:
+    """Random, but so that the first of them, however many, have each class in its share."""
+    generator = np.random.default_rng(seed)
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    order = generator.permutation(y.size)
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    starts = np.cumsum(counts) - counts
+    ranks = np.arange(y.size) - np.repeat(starts, counts)
+    keys = (ranks + generator.random(y.size)) / np.repeat(counts, counts)
+    return by_class[np.argsort(keys, kind="stable")]
+
+
+def _most_rows(X: Any) -> int:
+    is_dense = isinstance(X, np.ndarray) and X.ndim == 2
+    return max(1, min(MOST_ROWS, MOST_CELLS // max(1, X.shape[1]) if is_dense else MOST_ROWS))
+
+
+def _as_floats(X: Any) -> Any:
+    if is_sparse(X):
+        return X.astype(np.float32)
+    return np.ascontiguousarray(X, dtype=np.float32)
+
+
+def _columns_of(layout: Layout) -> Columns:
+    """Those of a table, each with the columns of X that are made of it."""
+    source_of = layout.sources_of_columns()
+    if source_of is None:  # values are hashed together
+        return _plain_columns(layout.feature_names, layout.width)
+    said = [pair.name[len(pair.source) :].lstrip(" =") for pair in layout.categories.numbers]
+    values = [""] * len(layout.number_sources) + [one[:LONGEST] or "–" for one in said]
+    return Columns([source.name[:LONGEST] for source in layout.sources], source_of, values)
+
+
+def _plain_columns(names: Sequence[str] | None, width: int) -> Columns:
+    if names is None or len(names) < width:
+        return Columns([f"column {k + 1}" for k in range(width)])
+    return Columns([str(name)[:LONGEST] for name in names])

@@ -1,0 +1,102 @@
+"""Classifiers that somebody brings are judged on the same rows, whatever they are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import polyplane as pp
+from polyplane.report.page.sections import SECTIONS
+from tests.tuning import problems
+
+pytestmark = pytest.mark.compiled
+
+
+class Silent(DecisionTreeClassifier):
+    """Neither probabilities nor scores."""
+
+    @property
+    def predict_proba(self):
+        raise AttributeError
+
+
+@pytest.fixture(scope="module")
+def found():
+    models = {
+        "<logistic>": LogisticRegression(),
+        "tree": Silent(max_depth=4, random_state=0),
+        "planes": pp.PolyplaneClassifier(search=False, random_state=0),
+        "kernel": pp.HullerClassifier(C=10.0, random_state=0),
+    }
+    return pp.compare(models, *problems.xor(600), n_folds=3)
+
+
+def test_the_best_is_named_and_the_others_measured_beside_the_first(found):
+    table = pd.DataFrame(found.table).set_index("machine")
+    assert found.verdict in ("planes", "a tie")
+    assert np.isnan(table.lead["<logistic>"])
+    assert table.p["planes"] < 0.001
+    assert table.lead["planes"] == pytest.approx(table.error["<logistic>"] - table.error["planes"])
+    assert (table.bytes > 0).all()
+    assert (table.microseconds > 0).all()
+    assert (table.rows == 600).all()
+    assert set(found.models) == set(table.index)
+
+
+def test_its_page_has_the_same_parts(found, tmp_path):
+    page = found.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == page
+    for key, _, _ in SECTIONS:
+        assert f'<section id="{key}"' in page
+    assert "&lt;logistic&gt;" in page
+    assert "<logistic>" not in page
+
+
+def test_models_that_are_given_stay_as_they_are():
+    model = LogisticRegression()
+    pp.compare([model, LinearSVC(), LogisticRegression(C=2.0)], *problems.linear(120), n_folds=2)
+    assert not hasattr(model, "coef_")
+
+
+def test_names_are_those_of_classes_and_each_is_there_once():
+    X, y = problems.linear(120)
+    found = pp.compare([LogisticRegression(), LogisticRegression(C=2.0)], X, y, n_folds=2)
+    assert list(found.models) == ["LogisticRegression", "LogisticRegression 2"]
+    assert found.verdict == "a tie"
+    assert list(pp.compare(LogisticRegression(), X, y, n_folds=2).models) == ["LogisticRegression"]
+
+
+def test_the_same_folds_are_for_all():
+    X, y = problems.linear(200)
+    same = pp.compare({"a": LogisticRegression(), "b": LogisticRegression()}, X, y, n_folds=4)
+    first, second = same.table
+    assert first["error"] == second["error"]
+    assert (second["lead"], second["p"]) == (0, 1)
+
+
+def test_tables_go_to_models_as_they_are():
+    X, y = problems.xor(200)
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    frame["colour"] = np.array(["red", "blue"])[np.arange(200) % 2]
+    columns = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+    models = {
+        "ours": pp.AMMClassifier(random_state=0),
+        "theirs": make_pipeline(columns, LogisticRegression()),
+    }
+    found = pp.compare(models, frame, y, n_folds=2)
+    assert {line["machine"] for line in found.table} == set(models)
+    assert "<h1>" in found.to_html()
+
+
+@pytest.mark.parametrize(
+    ("models", "error", "words"),
+    [({}, ValueError, "no model"), ({"a": 3}, TypeError, "expected a classifier")],
+)
+def test_what_is_no_model_is_refused(models, error, words):
+    with pytest.raises(error, match=words):
+        pp.compare(models, *problems.linear(20))

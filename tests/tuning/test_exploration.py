@@ -1,0 +1,294 @@
+"""Verdicts on problems whose answer is known, with work that is the same each time."""
+
+import json
+import signal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import polyplane as pp
+from polyplane.data.chunks import Chunk
+from polyplane.data.writing import write
+from polyplane.tuning import exploration
+from polyplane.tuning.budget import Budget
+from polyplane.tuning.machines import MACHINES
+from tests.real_data import libsvm_set
+from tests.tuning import problems
+
+pytestmark = pytest.mark.compiled
+
+
+def explored(X, y, *sizes, **options):
+    return pp.explore(X, y, budget=Budget(rows=sizes), n_folds=2, **options)
+
+
+@pytest.mark.parametrize(
+    ("problem", "n_rows", "verdicts"),
+    [
+        (problems.linear, 1200, {"linear"}),
+        (problems.additive, 1200, {"additive"}),
+        (problems.rings, 1200, {"additive"}),
+        (problems.xor, 1200, {"piecewise-linear"}),
+        (problems.board, 1200, {"piecewise-linear", "kernel"}),
+        (problems.random_labels, 2400, {"noise"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_problem_gets_the_verdict_that_it_was_made_for(problem, n_rows, verdicts):
+    found = explored(*problem(n_rows), n_rows)
+    assert found.verdict in verdicts, found.summary
+    assert found.advice.machine in found.models
+    assert set(found.models) == set(MACHINES)
+    assert found.summary.startswith(found.advice.sentence)
+
+
+def test_few_rows_ask_for_more():
+    found = explored(*problems.xor(50), 50)
+    assert found.verdict == "more-data", found.summary
+
+
+def test_wrong_labels_are_worth_more_than_more_rows():
+    X, _ = problems.linear(1500)
+    clean = (2 * X[:, 0] - X[:, 1] + 0.5 * X[:, 2] > 0).astype(np.int64)
+    found = explored(X, problems.flipped(clean, 0.25), 500, 1500)
+    assert found.verdict == "linear", found.summary
+    assert found.outlook.cleaner_labels == pytest.approx(0.25, abs=0.05)
+    assert found.outlook.cleaner_labels > found.outlook.more_rows
+    assert "cleaner labels would buy more" in found.summary
+
+
+def test_a_leak_and_drift_are_said():
+    X, y = problems.random_labels(600)
+    X[:, 1] = y + 0.01 * X[:, 1]
+    X[:, 2] += np.linspace(0, 3, 600)
+    frame = pd.DataFrame(X, columns=["a", "answer", "clock", "d"])
+    found = explored(frame, y, 300)
+    kinds = {one.kind: one for one in found.suspicions}
+    assert kinds["leak"].columns == ("answer",)
+    assert kinds["drift"].columns == ("clock",)
+    assert "answer" in found.summary
+
+
+# ---- real data -----------------------------------------------------------------------------
+
+
+def test_a9a_is_linear_or_additive():
+    X, y, _, _ = libsvm_set("a9a")
+    found = explored(X, y, 1000, 6000)
+    assert found.verdict in ("linear", "additive"), found.summary
+
+
+def test_ijcnn1_is_nonlinear():
+    X, y, _, _ = libsvm_set("ijcnn1")
+    found = explored(X, y, 3000)
+    assert found.verdict in ("piecewise-linear", "kernel"), found.summary
+
+
+# ---- the result ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found():
+    generator = np.random.default_rng(0)
+    X, y = problems.xor(600)
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    frame["colour"] = np.array(["red", "green", "blue"])[generator.integers(0, 3, 600)]
+    return explored(frame, np.where(y, "yes", "no"), 200, 600)
+
+
+def test_the_table_has_a_line_for_each_machine(found):
+    table = pd.DataFrame(found.table).set_index("machine")
+    assert set(table.index) == set(MACHINES)
+    assert (table.low <= table.error).all()
+    assert (table.error <= table.high).all()
+    assert (table.drop("majority").bytes > 0).all()
+    assert (table.microseconds > 0).all()
+    assert table.p.drop("linear").between(0, 1).all()
+    assert np.isnan(table.p["linear"])
+    assert (table.rows == 600).all()
+
+
+def test_models_predict_tables_as_they_are_laid_out(found):
+    model = found.models["polyplane"]
+    run = found.runs["polyplane"][-1]
+    assert model.predict(np.zeros((3, model.n_features_in_), np.float32)).shape == (3,)
+    assert run.held_out.size == 300
+
+
+def test_the_code_to_paste_trains_the_model_that_was_found():
+    X, y = problems.xor(400)
+    found = explored(X, y, 400)
+    scope = {"X": X, "y": y}
+    exec(found.code, scope)
+    assert scope["model"].predict(X).shape == (400,)
+
+
+def test_the_same_work_gives_the_same_words():
+    X, y = problems.xor(300)
+    one, other = (explored(X, y, 150, 300).content for _ in range(2))
+    assert [m["error"] for m in one["machines"]] == [m["error"] for m in other["machines"]]
+    assert one["headline"] == other["headline"]
+
+
+def test_sparse_rows_and_bytes_are_taken():
+    X, y = problems.xor(240)
+    for rows in (sp.csr_matrix(X), (100 * (X + 1)).astype(np.uint8)):
+        found = explored(rows, y, 240)
+        assert found.n_rows == 240
+        assert not set(found.left_out), found.left_out
+
+
+def test_tables_of_all_kinds_and_gaps_are_taken():
+    X, y = problems.xor(200)
+    words = np.array(["x", "y", None], object)[np.arange(200) % 3]
+    gaps = X.astype(np.float64)
+    gaps[::7, 1] = np.nan
+    for rows in (pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": words.tolist()}), gaps, 1e12 * X):
+        found = explored(rows, y == 1, 200)
+        assert {"linear", "amm"} <= set(found.models)
+        assert found.to_html()
+
+
+def test_a_file_is_taken_with_options_of_reading(tmp_path):
+    X, y = problems.xor(300)
+    write(tmp_path / "rows.csv", [Chunk(X, y)], names=[*"abcd"])
+    found = pp.explore(tmp_path / "rows.csv", label="label", budget=Budget(rows=(200,)), n_folds=2)
+    assert (found.n_rows, found.n_met) == (200, 300)
+    assert "rows.csv" in found.to_html()
+
+
+def test_a_long_file_is_not_read_to_its_end(tmp_path, monkeypatch):
+    X, y = problems.xor(4000)
+    write(tmp_path / "rows.csv", [Chunk(X, y)])
+    ticks = iter(np.arange(10_000) * 1.0)
+    budget = Budget(60.0, clock=lambda: next(ticks))
+    monkeypatch.setattr(exploration, "explore_sample", lambda sample, *rest, **more: sample)
+    sample = pp.explore(tmp_path / "rows.csv", budget=budget, chunk_rows=100)
+    assert not sample.is_all
+    assert 100 < sample.n_met < 4000
+    assert sample.n_rows == sample.n_met
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (np.zeros((5, 2)), np.zeros(5), "but one label"),
+        (np.zeros((5, 2)), np.arange(4) % 2, "must go together"),
+        (np.zeros(5), np.arange(5) % 2, "dimensions"),
+        (np.zeros((4, 2)), np.array([0, 1, np.nan, 0]), "missing values"),
+        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "fractions"),
+        (np.zeros((40, 2)), np.arange(40) == 0, "Only one class"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(X, y, words):
+    with pytest.raises(ValueError, match=words):
+        pp.explore(X, y)
+
+
+# ---- budgets -------------------------------------------------------------------------------
+
+
+def test_ctrl_c_gives_what_is_done_so_far(tmp_path, monkeypatch):
+    X, y = problems.xor(300)
+    page = tmp_path / "page.html"
+    n_fits = 0
+    fit = pp.AMMClassifier.fit
+
+    def interrupted(self, *rest, **more):
+        nonlocal n_fits
+        n_fits += 1
+        signal.raise_signal(signal.SIGINT)
+        return fit(self, *rest, **more)
+
+    monkeypatch.setattr(pp.AMMClassifier, "fit", interrupted)
+    found = explored(X, y, 300, report=page)
+    assert n_fits == 1
+    assert found.is_interrupted
+    assert set(found.models) == {"majority", "linear", "polyplane", "additive", "huller"}
+    assert "Stopped early" in page.read_text()
+
+
+def test_a_machine_that_fails_is_left_out_and_said(monkeypatch):
+    def refuse(self, *rest, **more):
+        raise ValueError("no planes <today>")
+
+    monkeypatch.setattr(pp.CPMClassifier, "fit", refuse)
+    found = explored(*problems.xor(200), 200)
+    assert found.left_out == {"cpm": "no planes <today>"}
+    assert "no planes &lt;today&gt;" in found.to_html()
+
+
+def test_a_page_is_there_before_the_end(tmp_path, monkeypatch):
+    written = []
+    to_html = exploration.Report.to_html
+
+    def noted(self, path=None):
+        written.append((self.content["is_final"], self.n_rows))
+        return to_html(self, path)
+
+    monkeypatch.setattr(exploration.Report, "to_html", noted)
+    explored(*problems.xor(240), 120, 240, report=tmp_path / "page.html")
+    assert written[0][0] is False
+    assert written[-1] == (True, 240)
+    assert "Still exploring" not in (tmp_path / "page.html").read_text()
+
+
+def test_settings_are_searched_where_time_is_left():
+    found = pp.explore(*problems.xor(200), budget=1e6, n_folds=2)
+    (run,) = found.runs["polyplane"]
+    assert run.is_searched
+    assert run.n_rows == 200
+    assert "units" in found.runs["polyplane"][0].setting.parameters
+
+
+def test_wide_rows_leave_machines_out_and_say_why():
+    generator = np.random.default_rng(0)
+    X = sp.random(200, 4000, 0.01, "csr", np.float32, random_state=0)
+    found = explored(X, generator.integers(0, 2, 200), 200)
+    assert set(found.left_out) == {"additive", "poly2"}
+    assert "too many products" in found.to_html()
+
+
+class Clock:
+    """Seconds that fits take, by what they are given."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_samples_grow_within_the_budget(power):
+    clock = Clock()
+    budget = Budget(60.0, clock=clock)
+    n_rows, sizes = budget.first_rows(10**6), []
+    while n_rows is not None:
+        clock.now += 0.5 * (n_rows / 1000) ** power
+        sizes.append(n_rows)
+        n_rows = budget.next_rows(n_rows, 10**6, lambda n: 0.5 * (n / 1000) ** power)
+    assert sizes == sorted(set(sizes))
+    assert 0.5 * 60 < clock.now <= 60
+
+
+def test_the_same_sizes_each_time_with_rows():
+    budget = Budget(rows=(10, 30, 100))
+    assert budget.first_rows(1000) == 10
+    assert budget.next_rows(10, 1000, lambda n: 1e9) == 30
+    assert budget.next_rows(30, 50, lambda n: 1e9) == 50
+    assert budget.next_rows(50, 50, lambda n: 1e9) is None
+    assert budget.allows(1e9)
+
+
+@pytest.mark.parametrize("bad", ["soon", "-3s", "0", True, None])
+def test_bad_budgets_are_refused(bad):
+    with pytest.raises((TypeError, ValueError), match="budget is"):
+        pp.explore(np.zeros((4, 1)), [0, 1, 0, 1], budget=bad)
+
+
+def test_the_content_of_a_page_is_plain(found):
+    assert json.loads(json.dumps(found.content, default=str))
