@@ -196,7 +196,8 @@ class Trials:
         n_planes, step, shrinkage = best["n_planes"], best["step_size"], best["shrinkage"]
         changes: list[Setting] = [{"step_size": step * 3}, {"shrinkage": shrinkage / 3}]
         if n_planes > 1:
-            changes += [{"n_planes": n_planes * 2}, {"units": 1 if best["units"] > 1 else 4}]
+            if best["multi_class"] != "ovo":  # pairs never wanted them, and are dear
+                changes += [{"n_planes": n_planes * 2}, {"units": 1 if best["units"] > 1 else 4}]
             is_turned = best["directions"] == "principal"
             changes.append({"directions": "none" if is_turned else "principal"})
         else:
