@@ -31,7 +31,8 @@ __all__ = ["Found", "GoOn", "Setting", "Split", "Trials"]
 MOST_ROWS = 20_000  # to train a trial on
 MOST_ROWS_OF_MANY_CLASSES = 10_000
 SHARE_OF_MANY = 3  # of very many rows one in so many, up to twice as many
-SPLITS = (1_500, 3), (3_000, 2)  # with fewer rows than that, they are held out so many times
+FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
+N_SPLITS = 3
 FEW_CLASSES = 4  # are tried on more rows
 MANY_CLASSES = 9  # are not tried with fine columns and directions: dear there, and no better
 MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 640), (16, 640)  # of a class, and of all, at first
@@ -39,7 +40,7 @@ MOST_KNOTTED = 300  # columns with knots: 2,000 rows with 590 took 42 seconds, a
 MOST_PAIRED = 20  # classes that are taken in pairs
 RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 MORE_PASSES = 2  # times those of the last rung tell, on a sample, whether all are worth it
-WORTH_IT = 0.995  # of the loss: what more passes must reach to be made
+WORTH_IT = 0.995  # of the loss: what more passes over many rows must reach to be made
 CLEARLY, CLEARLY_ON_MANY = 0.98, 0.99  # of the loss: what a change must reach to be taken
 CLEARLY_WITH_LARGE_STEPS = 0.9  # the same of larger steps: where they win less, fits are a gamble
 Setting = dict[str, Any]
@@ -129,7 +130,7 @@ class Trials:
         order, share = in_place(chosen.size), machine.validation_fraction
         self.splits = [
             stratified(order, self.data.labels, share, seed + k)
-            for k in range(next((n for n_few, n in SPLITS if chosen.size < n_few), 1))
+            for k in range(N_SPLITS if chosen.size < FEW_ROWS else 1)
         ]
         self.maps = self._maps(order)
         self.centres: dict[Any, dict[Any, Array]] = {}
@@ -239,7 +240,7 @@ class Trials:
         if n_most > n_passes:
             n_more = min(n_most, MORE_PASSES * n_passes) if self.is_sample else n_most
             after_more = self.judge(best, n_more, report)
-            if after_more.loss < WORTH_IT * judgement.loss:
+            if after_more.loss < (WORTH_IT if self.is_sample else 1) * judgement.loss:
                 n_passes, judgement = n_most, after_more
         setting = best | {"max_iter": min(n_passes, n_most)}
         return Found(setting, judgement.calibration, judgement.loss, self._rows_held_out())
