@@ -27,7 +27,7 @@ from polyplane.engine.planes.scoring import (
     take_from_group,
     total_of_group,
 )
-from polyplane.engine.planes.softmax import NONE, ROWS_AHEAD, STEPS_AT_A_RATE, move_shifts, rates
+from polyplane.engine.planes.softmax import NONE, ROWS_AHEAD, rates_at
 from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_planes
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import (
@@ -181,11 +181,7 @@ def unit_epoch(
     shares = Units(planes.shrunk_scores, planes.owner, span(starts), *room)
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
-        since = t - rule.start
-        if since % STEPS_AT_A_RATE == 0:
-            move_shifts(planes, rule, since)
-        if k == 0 or since % STEPS_AT_A_RATE == 0:
-            scale, eta = rates(rule, np.float64(since // STEPS_AT_A_RATE * STEPS_AT_A_RATE))
+        scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
         i = order[k]
         label = label_of(goals, i)
         a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])

@@ -119,6 +119,18 @@ def move_shifts(planes: Any, rule: Any, since: Any) -> Any:
 
 
 @inlined
+def rates_at(planes: Any, rule: Any, t: Any, is_first: Any, scale: Any, eta: Any) -> Any:
+    """c s and eta / c of the step on row t: those before, unless they are due to change."""
+    since = t - rule.start
+    is_due = since % STEPS_AT_A_RATE == 0
+    if is_due:
+        move_shifts(planes, rule, since)
+    if is_first or is_due:
+        return rates(rule, np.float64(since // STEPS_AT_A_RATE * STEPS_AT_A_RATE))
+    return scale, eta
+
+
+@inlined
 def take_shares(
     planes: Any, n_tiles: Any, label: Any, own: Any, rival: Any, scale: Any, floor: Any
 ) -> Any:
@@ -177,11 +189,7 @@ def softmax_epoch(rows: Any, targets: Any, order: Any, state: Any, rule: Any, t:
     floor = np.float32(rule.floor)
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
-        since = t - rule.start
-        if since % STEPS_AT_A_RATE == 0:
-            move_shifts(planes, rule, since)
-        if k == 0 or since % STEPS_AT_A_RATE == 0:
-            scale, eta = rates(rule, np.float64(since // STEPS_AT_A_RATE * STEPS_AT_A_RATE))
+        scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
         i = order[k]
         label = label_of(goals, i)
         a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])

@@ -14,7 +14,7 @@ import numpy as np
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.assignment import best_scores
 from polyplane.engine.planes.planes import MISTAKES, count_up, spans_of, tiles_used
-from polyplane.engine.planes.softmax import ROWS_AHEAD, STEPS_AT_A_RATE, move_shifts, rates
+from polyplane.engine.planes.softmax import ROWS_AHEAD, rates_at
 from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_planes
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import (
@@ -57,11 +57,7 @@ def squared_hinge_epoch(rows: Any, targets: Any, order: Any, state: Any, rule: A
     last = order.size - 1
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
-        since = t - rule.start
-        if since % STEPS_AT_A_RATE == 0:
-            move_shifts(planes, rule, since)
-        if k == 0 or since % STEPS_AT_A_RATE == 0:
-            scale, eta = rates(rule, np.float64(since // STEPS_AT_A_RATE * STEPS_AT_A_RATE))
+        scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
         i = order[k]
         label = label_of(goals, i)
         a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
