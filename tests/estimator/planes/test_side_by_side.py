@@ -483,9 +483,10 @@ def test_history_numbers_the_models_and_errors_are_their_own():
 # ---- progress --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_progress_ends_at_its_end(kind, monkeypatch):
-    """The steps announced are those made, in the search and in the fit."""
+def test_progress_ends_at_its_end(kind, drops, monkeypatch):
+    """The steps announced are those made; a search that leaves some behind makes fewer."""
     announced, made = [], []
 
     @contextlib.contextmanager
@@ -499,6 +500,12 @@ def test_progress_ends_at_its_end(kind, monkeypatch):
         yield report
 
     monkeypatch.setattr("polyplane.estimator.planes.hyperplane_classifier.progress", progress)
+    monkeypatch.setattr(
+        "polyplane.estimator.planes.hyperplane_classifier.clearly_behind",
+        lambda is_wrong: drops & (np.arange(len(is_wrong)) > 0),
+    )
     AMMClassifier(alpha="auto", multi_class=kind, n_estimators=2, max_iter=2).fit(X, Y)
+    if drops:  # after the first of two passes one of six is left
+        announced[0] = announced[0] * (6 + 1) // (6 + 6)
     assert made == announced
     assert len(made) == 2
