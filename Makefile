@@ -87,6 +87,7 @@ fuzz-coverage: env  ## let atheris look for input that breaks the reader of LIBS
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt atheris
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.libsvm.fuzz_coverage $(SECONDS)
 
+nightly: export POLYPLANE_NIGHTLY := 1
 nightly: test-oldest fuzz  ## what is too long for every commit: the oldest versions, and random files
 
 hook: env  ## install a git pre-commit hook that runs make lint

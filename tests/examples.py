@@ -1,19 +1,26 @@
-"""How many cases a test tries, compiled and without the JIT."""
+"""How many cases a test tries: compiled, without the JIT, and by night."""
+
+import os
 
 import pytest
 
 from polyplane.engine.jit import jit_is_disabled
 
-__all__ = ["examples", "with_seeds"]
+__all__ = ["IS_NIGHT", "examples", "with_seeds"]
+
+IS_NIGHT = os.environ.get("POLYPLANE_NIGHTLY") == "1"  # as `make nightly` sets it
 
 
 def examples(n):
-    """So many of Hypothesis; a quarter without the JIT, where a step takes a hundred times as long.
+    """So many of Hypothesis by night, half of them by day, a quarter without the JIT.
 
-    That run looks for an index out of range and for lines that nothing runs, which few cases show;
-    that results are right, in all cases, is what the compiled run asks.
+    Cases are new in each run, so that days add up. Without the JIT, where a step takes a hundred
+    times as long, a run looks for an index out of range and for lines that nothing runs, which few
+    cases show; that results are right, in all cases, is what the compiled run asks.
     """
-    return max(3, n // 4) if jit_is_disabled() else n
+    if jit_is_disabled():
+        return max(3, n // 4)
+    return n if IS_NIGHT else max(3, n // 2)
 
 
 def with_seeds(n):

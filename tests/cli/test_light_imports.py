@@ -1,5 +1,6 @@
 """A verb loads what it uses, and nothing is lost for who needs the rest later."""
 
+import json
 import subprocess
 import sys
 
@@ -7,44 +8,62 @@ import pytest
 
 UNUSED = {"pandas", "scipy.stats", "matplotlib"}
 OF_TRAINING = {"sklearn", "joblib", "polyplane.estimator.validation"}
+CALLS = """
+import json, sys
+from polyplane.cli.main import main
+loaded = []
+for words in json.loads(sys.argv[1]):
+    code = main(words)
+    loaded.append([code, sorted(sys.modules)])
+print(json.dumps(loaded), file=sys.stderr)
+"""
+WITHOUT_TRAINING = [
+    ("predict", "numbered.model", "rows.libsvm"),
+    ("predict", "scaled.model", "rows.csv", "--scores", "--planes"),
+    ("evaluate", "named.model", "rows.csv"),
+    ("evaluate", "kernel.model", "rows.libsvm"),
+    ("info", "numbered.model"),
+    ("info", "kernel.model"),
+    ("info", "rows.csv"),
+    ("export", "scaled.model", "-o", "scaled.h"),
+]
 
 
-def modules_loaded(*words):
-    code = (
-        "import sys; from polyplane.cli.main import main; code = main(sys.argv[1:]); "
-        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
-    )
-    command = [sys.executable, "-c", code, *map(str, words)]
+def modules_loaded(*calls):
+    """What is loaded after each of these calls of the command line, one after the other."""
+    words = json.dumps([list(map(str, call)) for call in calls])
+    command = [sys.executable, "-c", CALLS, words]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return set(done.stderr.splitlines()[-1].split())
+    found = json.loads(done.stderr.splitlines()[-1])
+    assert [code for code, _ in found] == [0] * len(calls), done.stderr
+    return [set(names) for _, names in found]
 
 
 def test_training_does_not_load_what_it_does_not_use(files):
-    loaded = modules_loaded("train", files / "rows.libsvm", "-a", "pegasos")
+    [loaded] = modules_loaded(("train", files / "rows.libsvm", "-a", "pegasos"))
     assert not loaded & UNUSED
     assert "sklearn" in loaded
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("predict", "numbered.model", "rows.libsvm"),
-        ("predict", "scaled.model", "rows.csv", "--scores", "--planes"),
-        ("evaluate", "named.model", "rows.csv"),
-        ("evaluate", "kernel.model", "rows.libsvm"),
-        ("info", "numbered.model"),
-        ("info", "kernel.model"),
-        ("info", "rows.csv"),
-        ("export", "scaled.model", "-o", "scaled.h"),
-    ],
-    ids=" ".join,
-)
-def test_verbs_that_do_not_train_load_no_scikit_learn(words, files, tmp_path):
-    verb, *rest = words
-    known = [files / word if (files / word).exists() else word for word in rest]
-    known = [tmp_path / word if word == "scaled.h" else word for word in known]
-    loaded = modules_loaded(verb, *known)
+@pytest.fixture(scope="module")
+def after_each(files, tmp_path_factory):
+    """By verb and words, what one process has loaded so far: a start takes most of the time."""
+    out = tmp_path_factory.mktemp("out")
+
+    def known(word):
+        return files / word if (files / word).exists() else word
+
+    calls = [
+        [out / word if word == "scaled.h" else known(word) for word in words]
+        for words in WITHOUT_TRAINING
+    ]
+    return dict(zip(WITHOUT_TRAINING, modules_loaded(*calls), strict=True))
+
+
+@pytest.mark.parametrize("words", WITHOUT_TRAINING, ids=" ".join)
+def test_verbs_that_do_not_train_load_no_scikit_learn(words, after_each):
+    loaded = after_each[words]
     assert not loaded & (UNUSED | OF_TRAINING)
     assert "numpy" in loaded
 

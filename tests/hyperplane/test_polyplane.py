@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from polyplane import MMClassifier, PolyplaneClassifier
+from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.planes.softmax import planes_scale
@@ -173,7 +174,9 @@ def test_storage_changes_no_bit(columns, multi_class):
     generator = np.random.default_rng(1)
     X = generator.integers(0, 9, (60, 6)).astype(np.float64)
     y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 2] > 4)
-    forms = [X, X.astype(np.float32), X.astype(np.uint8), sp.csr_array(X), sp.csr_matrix(X)]
+    forms = [X, sp.csr_array(X), sp.csr_matrix(X)]
+    if columns == "plain" or jit_is_disabled():  # under maps the contract of all machines has them
+        forms += [X.astype(np.float32), X.astype(np.uint8)]
     models = [classifier(columns=columns, multi_class=multi_class, max_iter=2) for _ in forms]
     found = [m.fit(form, y).predict_proba(form) for m, form in zip(models, forms, strict=True)]
     for other in found[1:]:

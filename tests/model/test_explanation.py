@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import permutation_importance
 
 import polyplane as pp
+from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.estimator.online_classifier import record_of
 from polyplane.model.explanation import NOTHING_TYPICAL, Explainer
@@ -51,7 +52,7 @@ def fitted(request):
     if isinstance(model, pp.PolyplaneClassifier):
         settings["search"] = False
     made = type(model)(**(model.get_params() | settings)).fit(X, y)
-    made.is_by_pairs = request.param in BY_PAIRS
+    made.is_by_pairs, made.kind = request.param in BY_PAIRS, request.param
     return made
 
 
@@ -184,9 +185,23 @@ def phi_of_pair(machine, row, a, b):
     return phi([a]) if a == b else phi([a, b]) - phi([a]) - phi([b])
 
 
+def storages_of(model):
+    """CSR, and one more: where planes see products, or soft ones rows as they come, float64.
+
+    Storages are opened by a word that all loops share: both loops, of best planes and of soft ones,
+    see each of them, but not with every kind of features. Without the JIT they do.
+    """
+    if jit_is_disabled():
+        return sp.csr_matrix(X), X.astype(np.uint8), X.astype(np.float64)
+    if model.kind == "poly2, hashed":
+        return (sp.csr_matrix(X),)
+    sees_doubles = model.kind in ("poly2", "polyplane, plain")
+    return sp.csr_matrix(X), X.astype(np.float64 if sees_doubles else np.uint8)
+
+
 def test_sparse_and_byte_rows_are_explained_alike(fitted):
     found = fitted.explain(X)
-    for other in (sp.csr_matrix(X), X.astype(np.uint8), X.astype(np.float64)):
+    for other in storages_of(fitted):
         same = fitted.explain(other)
         contributions = same.contributions
         if sp.issparse(contributions):

@@ -10,6 +10,7 @@ import polyplane as pp
 from polyplane.estimator.files.fitted import fitted_of
 from polyplane.model.format.prediction_part import read_fitted
 from polyplane.model.prediction import n_threads
+from tests.model.test_scaling import assert_same
 
 GENERATOR = np.random.default_rng(9)
 X = GENERATOR.integers(0, 9, (90, 5)).astype(np.float32)
@@ -52,9 +53,11 @@ def test_it_scales_as_the_pipeline_does(scaler, tmp_path):
     model = make_pipeline(scaler, pp.AMMClassifier(max_iter=1, random_state=0)).fit(X, Y)
     pp.save(model, tmp_path / "model")
     fitted = read_fitted(tmp_path / "model")
-    found = fitted.decision_function(fitted.scaled(NEW))
-    np.testing.assert_array_equal(found, model.decision_function(NEW))
-    np.testing.assert_array_equal(fitted.scaled(NEW.astype(np.uint8)), fitted.scaled(NEW))
+    scaled = fitted.scaled(NEW)
+    assert_same(scaled, model[0].transform(NEW), scaler)
+    found = fitted.decision_function(scaled)
+    np.testing.assert_array_equal(found, model[-1].decision_function(scaled))
+    np.testing.assert_array_equal(fitted.scaled(NEW.astype(np.uint8)), scaled)
 
 
 def test_rows_of_another_width_are_refused():

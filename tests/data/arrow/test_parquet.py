@@ -159,15 +159,19 @@ def test_only_columns_of_use_need_a_known_type(path):
     np.testing.assert_array_equal(chunk.X, [[1], [2]])
 
 
+@pytest.mark.parametrize("form", ["Parquet", "Arrow file"])
 @pytest.mark.parametrize(
     "kind",
     [pa.large_string(), pa.string_view(), pa.dictionary(pa.int16(), pa.large_string())],
     ids=str,
 )
-def test_text_of_any_type_is_text(path, kind):
-    (chunk,) = read(
-        path, {"a": pa.array(["x", None, "y"]).cast(kind), "y": [0, 1, 2]}, missing="zero"
-    )
+def test_text_of_any_type_is_text(path, kind, form):
+    write, chunks = FORMATS[form]
+    try:
+        write(path, pa.table({"a": pa.array(["x", None, "y"], kind), "y": [0, 1, 2]}))
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this Arrow cannot write such a file")
+    (chunk,) = chunks(path, 1000, TableOptions(missing="zero"), None, None)
     np.testing.assert_array_equal(dense(chunk), [[1, 0], [0, 0], [0, 1]])
 
 

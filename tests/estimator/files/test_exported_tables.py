@@ -30,6 +30,7 @@ from polyplane.model.export.c_table import KEYWORDS, field_names
 from polyplane.model.export.table_input import TableColumn
 from polyplane.model.file import ModelError
 from tests.data.table.test_raw_tables import TABLES, read_by_pandas, read_by_polars
+from tests.examples import examples
 from tests.exported import (
     STRICT,
     assert_same_scores,
@@ -190,7 +191,7 @@ def frames(draw):
 
 
 @needs_a_compiler
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(frames())
 def test_random_tables_are_the_same_for_onnx_and_c(drawn):
     some, every, grows = drawn

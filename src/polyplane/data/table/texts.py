@@ -63,6 +63,8 @@ def _as_strings(values: Any) -> Any:
         wide = pc.cast(values, pa.float64())
         if pc.all(pc.or_kleene(pc.is_null(wide), pc.equal(pc.floor(wide), wide))).as_py():
             return pc.cast(pc.cast(wide, pa.int64(), safe=False), pa.string())
+    if values.type == pa.string_view():  # which Arrow before 18 cannot cast; polars hands it out
+        return pa.array(values.to_pylist(), pa.string())
     return pc.cast(values, pa.string())
 
 

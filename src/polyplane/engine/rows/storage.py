@@ -108,12 +108,26 @@ def dense_rows(values: Any, constant: float) -> DenseRows:
     """Rows of a matrix, with a page of their own: one loop at a time may use them."""
     room = values.shape[1] + LANES  # whole tiles are stored
     page = np.empty(room, np.int32), np.empty(room, np.float32)
-    return DenseRows(values, np.float32(constant), *page)
+    return DenseRows(_only_read(values), np.float32(constant), *page)
 
 
 def csr_rows(matrix: Any, constant: float) -> CsrRows:
     """Rows of a canonical scipy CSR matrix or array."""
-    return CsrRows(matrix.data, matrix.indices, matrix.indptr, np.float32(constant))
+    parts = matrix.data, matrix.indices, matrix.indptr
+    return CsrRows(*map(_only_read, parts), np.float32(constant))
+
+
+def _only_read(array: Any) -> Any:
+    """The same memory, which cannot be written to from here.
+
+    Numba tells arrays by that: of rows that users may or may not write to each loop would be
+    compiled twice.
+    """
+    if not array.flags.writeable:
+        return array
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen
 
 
 def _dense_page(rows: Any) -> Any:

@@ -89,8 +89,8 @@ def turned_rows(rows: Any, turn: Turn) -> TurnedRows:
 
 def _scratch(turn: Turn, tiles: Any) -> tuple[Any, DenseRows]:
     """Room for ranks, and for a row; zeros that fill up a tile are left out with all others."""
-    width = turn.knot_starts.size - 1 + tiles.shape[1]
-    return np.empty(len(tiles), np.float32), dense_rows(np.zeros((1, width), np.float32), 0.0)
+    row = np.zeros((1, turn.knot_starts.size - 1 + tiles.shape[1]), np.float32)
+    return np.empty(len(tiles), np.float32), dense_rows(row, 0.0)._replace(values=row)
 
 
 def _turned_page(rows: Any) -> Any:
