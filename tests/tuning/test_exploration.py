@@ -67,9 +67,12 @@ def test_a_leak_and_drift_are_said():
     frame = pd.DataFrame(X, columns=["a", "answer", "clock", "d"])
     found = explored(frame, y, 300)
     kinds = {one.kind: one for one in found.suspicions}
-    assert kinds["leak"].columns == ("answer",)
+    assert kinds["leak"].columns == found.dropped == ("answer",)
     assert kinds["drift"].columns == ("clock",)
-    assert "answer" in found.summary
+    assert found.summary.startswith("Without “answer”, which nearly decides alone: ")
+    assert found.verdict in ("noise", "more-data")
+    assert found.models["amm"].n_features_in_ == 3
+    assert "answer" in found.code
 
 
 # ---- real data -----------------------------------------------------------------------------

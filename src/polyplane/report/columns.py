@@ -45,6 +45,17 @@ class Columns:
             return np.empty(0, np.int64)
         return np.array([j for j in self.members(source) if self.values[j]], np.int64)
 
+    def without(self, sources: Sequence[int]) -> tuple["Columns", Array]:
+        """The columns but some, and which columns of X are left."""
+        kept = [k for k in range(len(self.names)) if k not in set(sources)]
+        names = [self.names[k] for k in kept]
+        if self.source_of is None:
+            return Columns(names), np.array(kept, np.int64)
+        left = np.flatnonzero(np.isin(self.source_of, kept))
+        source_of = np.searchsorted(kept, self.source_of[left])
+        values = [self.values[j] for j in left.tolist()] if self.values else ()
+        return Columns(names, source_of, values), left
+
     def gathered(self, parts: Any) -> Array:
         """[row, column of X] added up to [row, column]."""
         if self.source_of is None:

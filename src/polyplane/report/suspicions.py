@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Table, is_sparse
 
-__all__ = ["Suspicion", "suspicions"]
+__all__ = ["Suspicion", "quoted", "suspicions"]
 
 LOOKED_AT, FEW_LOOKED_AT = 6_000, 1_500  # rows, and those of wide tables
 MOST_CELLS = 500_000  # that decide which
@@ -43,7 +43,7 @@ def suspicions(
     """All that is suspicious about rows, which stood at `places` among those that were met."""
     found = _contradictions(table)
     if set_aside:
-        names = ", ".join(map(_quoted, set_aside[:MOST_NAMED]))
+        names = ", ".join(map(quoted, set_aside[:MOST_NAMED]))
         found.append(
             Suspicion("id", f"Nearly every value of {names} is another, as of an id: it is left "
                       "out.", set_aside)
@@ -75,9 +75,9 @@ def suspicions(
 def _of_leaks(table: Table, leaks: list[tuple[float, int]]) -> list[Suspicion]:
     if not leaks:
         return []
-    names = tuple(table.columns.names[source] for _, source in sorted(leaks)[:MOST_NAMED])
+    names = tuple(table.columns.names[source] for _, source in sorted(leaks))
     each = ", ".join(
-        f"{_quoted(table.columns.names[source])} ({error:.1%} wrong)"
+        f"{quoted(table.columns.names[source])} ({error:.1%} wrong)"
         for error, source in sorted(leaks)[:MOST_NAMED]
     )
     more = f" and {len(leaks) - MOST_NAMED} more" if len(leaks) > MOST_NAMED else ""
@@ -85,7 +85,7 @@ def _of_leaks(table: Table, leaks: list[tuple[float, int]]) -> list[Suspicion]:
         Suspicion(
             "leak",
             f"A single column nearly decides alone: {each}{more}. Is it known before the label "
-            "is? If it is written down afterwards, leave it out and explore again.",
+            "is? One that is written down afterwards is of no use.",
             names,
         )
     ]
@@ -98,7 +98,7 @@ def _of_ids(table: Table, ids: list[int]) -> list[Suspicion]:
     return [
         Suspicion(
             "id",
-            f"{', '.join(map(_quoted, names))} numbers the rows, as an id does: it says nothing "
+            f"{', '.join(map(quoted, names))} numbers the rows, as an id does: it says nothing "
             "of new rows. Leave it out.",
             names,
         )
@@ -122,14 +122,15 @@ def _of_drift(
         names = tuple(table.columns.names[source] for _, source in largest)
         more = f" and {len(drifting) - MOST_NAMED} more" if len(drifting) > MOST_NAMED else ""
         found.append(
-            Suspicion("drift", f"{', '.join(map(_quoted, names))}{more} drifted from the first to "
+            Suspicion("drift", f"{', '.join(map(quoted, names))}{more} drifted from the first to "
                       f"the last third of the rows (by {largest[0][0]:.0%} of the rows): folds at "
                       "random flatter every machine; test on the latest rows.", names)
         )  # fmt: skip
     return found
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name in a sentence."""
     return f"“{name if len(name) <= 40 else name[:39] + '…'}”"
 
 

@@ -18,6 +18,7 @@ IN_PASSING = 0.35  # of the time left: a sample that takes no more leaves room f
 LAST = 0.9  # of the time left, for a sample after which there is no other
 OF_ONE = 0.4  # of the time left, for a single machine
 KEPT_BACK = 0.04, 0.3  # share and seconds that the page takes in the end
+PAGES_GROW = 1.3  # times that the last page takes what one before it took
 
 
 @dataclass
@@ -28,6 +29,7 @@ class Budget:
     rows: Sequence[int] = ()
     clock: Callable[[], float] = time.monotonic
     start: float = field(init=False)
+    page_seconds: float = field(default=0.0, init=False)  # that a page has taken
 
     def __post_init__(self) -> None:
         if self.rows and (min(self.rows) < 1 or sorted(self.rows) != list(self.rows)):
@@ -51,6 +53,7 @@ class Budget:
         if self.rows or math.isinf(self.seconds):
             return math.inf
         kept = KEPT_BACK[0] * self.seconds + min(KEPT_BACK[1], 0.1 * self.seconds)
+        kept = max(kept, PAGES_GROW * self.page_seconds)
         return max(0.0, self.seconds - kept - self.elapsed)
 
     def first_rows(self, n_rows: int) -> int:

@@ -3,12 +3,12 @@
 import html
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from polyplane.report.page.page import page_of
-from polyplane.report.suspicions import Suspicion, suspicions
+from polyplane.report.suspicions import Suspicion, quoted, suspicions
 from polyplane.tuning.budget import Budget, budget_of
 from polyplane.tuning.contents import Shown, content_of, table_of
 from polyplane.tuning.diagnosis import Advice, Outlook, advice, best_of, outlook
@@ -22,6 +22,8 @@ __all__ = ["Exploration", "Report", "explore", "explore_sample"]
 
 FIRST_PAGE = 8.0  # seconds after which there is one, if a linear machine and another are done
 BETWEEN_PAGES = 30.0
+MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
+NOTICED = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
 Watch = Callable[[Run], None]
 
@@ -67,6 +69,7 @@ class Exploration(Report):
     seconds: float = 0.0
     n_rows: int = 0  # of the largest sample
     n_met: int = 0
+    dropped: Sequence[str] = ()  # columns that nearly decide alone: all the rest is without them
 
 
 def explore(
@@ -114,18 +117,21 @@ def explore_sample(
     """The same for a sample; `watch` is called after each run."""
     if n_folds < 2:
         raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
-    search = Search(sample, budget, n_folds, seed, n_jobs)
-    found = Findings(search, image_shape)
+    noticed = _noticed(sample)
+    leaking = _leaking(sample, noticed) if image_shape is None else ()
+    search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)
+    found = Findings(search, image_shape, noticed, leaking)
     is_interrupted, next_page, n_rows = False, FIRST_PAGE, 0
     try:
-        found.look()
         for run in search.work():
             if watch is not None:
                 watch(run)
             is_first = next_page == FIRST_PAGE and 0 < n_rows < run.n_rows
             is_due = budget.elapsed > next_page and len(search.runs) > 2
             if report is not None and (is_first or is_due):
+                start = budget.elapsed
                 found.result(is_final=False).to_html(report)
+                budget.page_seconds = budget.elapsed - start
                 next_page = budget.elapsed + BETWEEN_PAGES
             n_rows = run.n_rows
     except KeyboardInterrupt:
@@ -141,20 +147,20 @@ def explore_sample(
 class Findings:
     """A search, and what can be said of it at any time."""
 
-    def __init__(self, search: Search, image_shape: tuple[int, int] | None) -> None:
+    def __init__(
+        self,
+        search: Search,
+        image_shape: tuple[int, int] | None,
+        noticed: Sequence[Suspicion],
+        leaking: Sequence[str],
+    ) -> None:
         self.search, self.image_shape = search, image_shape
-        self.suspicions: list[Suspicion] = []
-
-    def look(self) -> None:
-        """At the rows, before anything is trained."""
-        sample = self.search.sample
-        aside = tuple(sample.layout.set_aside) if sample.layout is not None else ()
-        self.suspicions = suspicions(sample.table, sample.places, sample.n_met, aside)
+        self.suspicions, self.leaking = noticed, leaking
 
     def result(self, is_final: bool, is_interrupted: bool = False) -> Exploration:
         """All of it."""
         search, sample = self.search, self.search.sample
-        runs, said = search.runs, advice(search.runs, sample.y)
+        runs, said = search.runs, _without(self.leaking, advice(search.runs, sample.y))
         planes = best_of(runs, PLANES)
         shown = Shown(
             said.machine,
@@ -168,7 +174,8 @@ class Findings:
 
     def _code(self, machine: str) -> str:
         is_table = self.search.sample.layout is not None
-        return code_of(machine, self.search.runs[machine][-1].setting, is_table)
+        setting = self.search.runs[machine][-1].setting
+        return code_of(machine, setting, is_table, self.leaking)
 
     def _made(self, content: dict[str, Any], said: Advice, is_interrupted: bool) -> Exploration:
         search, sample = self.search, self.search.sample
@@ -179,7 +186,9 @@ class Findings:
         table = table_of(runs, LINEAR, says, units)
         code = self._code(said.machine) if runs else ""
         n_rows = max((each[-1].n_rows for each in runs.values()), default=0)
+        compiling = _compiling(search.compile_seconds)
         words = [said.sentence, ahead.sentence, *(one.sentence for one in self.suspicions)]
+        words.append(compiling)
         about = {
             "kind": "exploration",
             "title": sample.title,
@@ -199,6 +208,7 @@ class Findings:
             "n_columns": len(sample.columns.names),
             "n_folds": search.n_folds,
             "seconds": search.budget.elapsed,
+            "compiling": compiling,
         }
         return Exploration(
             said.verdict,
@@ -216,7 +226,43 @@ class Findings:
             search.budget.elapsed,
             n_rows,
             sample.n_met,
+            self.leaking,
         )
+
+
+def _noticed(sample: Sample) -> list[Suspicion]:
+    """What is suspicious about the rows, before anything is trained."""
+    aside = tuple(sample.layout.set_aside) if sample.layout is not None else ()
+    return suspicions(sample.table, sample.places, sample.n_met, aside)
+
+
+def _leaking(sample: Sample, noticed: Sequence[Suspicion]) -> tuple[str, ...]:
+    """Columns to leave out; none where so many nearly decide alone that the problem is easy."""
+    found = tuple(name for one in noticed if one.kind == "leak" for name in one.columns)
+    n_columns = len(sample.columns.names)
+    is_few = len(found) <= max(1, n_columns // MOST_LEAKING) and len(found) < n_columns
+    return found if is_few else ()
+
+
+def _without(leaking: Sequence[str], said: Advice) -> Advice:
+    """The advice with the names of columns that were left out."""
+    if not leaking:
+        return said
+    names = ", ".join(map(quoted, leaking[:MOST_NAMED]))
+    more = f" and {len(leaking) - MOST_NAMED} more" if len(leaking) > MOST_NAMED else ""
+    verb = "decides" if len(leaking) == 1 else "each decide"
+    sentence = f"{said.sentence[:1].lower()}{said.sentence[1:]}"
+    return replace(said, sentence=f"Without {names}{more}, which nearly {verb} alone: {sentence}")
+
+
+def _compiling(seconds: float) -> str:
+    """What went into compilation, where it was noticeable."""
+    if seconds < NOTICED:
+        return ""
+    return (
+        f"{seconds:.0f} seconds went into compiling loops, which happens once on a machine: the "
+        "next exploration gets further."
+    )
 
 
 def _steps(said: Advice) -> list[dict[str, Any]]:
@@ -239,7 +285,9 @@ def _steps(said: Advice) -> list[dict[str, Any]]:
     ]
 
 
-def code_of(machine: str, setting: Setting, is_table: bool = False) -> str:
+def code_of(
+    machine: str, setting: Setting, is_table: bool = False, leaking: Sequence[str] = ()
+) -> str:
     """Lines to paste that train the machine with its settings on all rows."""
     kind = setting.kind.__name__
     if MACHINES[machine].step == MAJORITY:
@@ -257,4 +305,6 @@ def code_of(machine: str, setting: Setting, is_table: bool = False) -> str:
         made = f"make_pipeline({scaler}(), {made})"
         if is_table:
             lines += ["", "# scalers take numbers only: read the table with X, y = pp.read(path)"]
+    if leaking:
+        lines += ["", f"# without {list(leaking)!r}, which nearly decide alone: drop them from X"]
     return "\n".join([*lines, "", f"model = {made}", "model.fit(X, y)"])

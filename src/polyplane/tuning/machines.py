@@ -46,6 +46,11 @@ class Setting:
     scale: str = "none"
     alpha: float | None = None  # on the path of the regularisation
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a fit finds the rest by itself."""
+        return self.kind is PolyplaneClassifier and not self.parameters
+
     def made(self, seed: int, n_jobs: int | None) -> Any:
         """The classifier, not fitted."""
         if self.kind is DummyClassifier:

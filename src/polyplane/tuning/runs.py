@@ -110,14 +110,19 @@ def lead_of(one: Run, other: Run) -> Lead:
 
 
 def run_folds(
-    run: Run, made: Callable[[], Any], X: Any, y: Array, splits: Sequence[Split]
+    run: Run,
+    made: Callable[[], Any],
+    X: Any,
+    y: Array,
+    splits: Sequence[Split],
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Run]:
-    """The run after each fold."""
+    """The run after each fold; `clock` times the fits."""
     for training, held_out in splits:
         model = made()
-        start = time.perf_counter()
+        start = clock()
         model.fit(_safe_indexing(X, training), y[training])
-        run.trial.seconds.append(time.perf_counter() - start)
+        run.trial.seconds.append(clock() - start)
         rows = _safe_indexing(X, held_out)
         predicted = np.asarray(model.predict(rows))
         sureness = sureness_of(model, rows)

@@ -4,7 +4,7 @@ a fair sample, with what they were called and where they stood."""
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,14 @@ class Sample:
     def n_rows(self) -> int:
         """Rows in memory."""
         return int(self.y.size)
+
+    def without(self, names: Sequence[str]) -> "Sample":
+        """The same rows without some columns."""
+        if not names:
+            return self
+        places = [k for k, name in enumerate(self.columns.names) if name in names]
+        columns, left = self.columns.without(places)
+        return replace(self, X=_as_floats(self.X[:, left]), columns=columns)
 
     @property
     def table(self) -> Table:

@@ -1,12 +1,15 @@
 """The work of an exploration: machines on samples that grow while time remains.
 
 On each sample each machine first chooses among a few settings on one split, then is judged on folds
-that are the same for all. Later samples try again what won and its neighbours. The settings were
-chosen on rows that are also judged, which flatters all machines a little, and alike.
-What a machine takes on a larger sample is guessed from what it took on the ones before; one that
-would take too much of what is left stays at the sample it has reached.
+that are the same for all. Later samples try again what won and its neighbours, unless they were
+clearly behind. The settings were chosen on rows that are also judged, which flatters all machines a
+little, and alike.
+What a machine takes on a larger sample is guessed from what it took on the ones before, and on the
+first one from a few of its rows. One that would take too much of what is left stays at the sample
+it has reached; so does one that is clearly behind, unless it costs next to nothing.
 """
 
+import contextlib
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -16,10 +19,12 @@ import numpy as np
 
 from polyplane.estimator.files.fitted import steps_of
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
+from polyplane.report.columns import is_sparse
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.compiling import Compilation, made_up_rows, watched
 from polyplane.tuning.held_out import Split, folds_of, share_of
 from polyplane.tuning.machines import Machine, Setting, machines_for
-from polyplane.tuning.runs import Run, run_folds, with_scaler
+from polyplane.tuning.runs import Run, lead_of, run_folds, with_scaler
 from polyplane.tuning.samples import Sample
 
 __all__ = ["Search"]
@@ -29,10 +34,19 @@ STEEPEST, FLATTEST = 2.3, 0.5  # powers of the rows with which seconds grow
 SEARCHING = 8.0  # times that a fit takes which finds its settings, beside one that does not
 FOR_SETTINGS = 0.1  # of the seconds, for those of one machine on one sample
 AROUND = 3  # settings tried again on a larger sample
+FEW_ROWS, MORE_ROWS = 40, 4  # of a first try of a setting, and times as many of the next
+FOR_FEW = 0.1  # of the time left, for such a try
+BEHIND, FAR = 3.0, 1.25  # standard errors and times the lowest error: clearly behind
+NOT_BEHIND = 2.0  # standard errors, within which settings are tried again
+CHEAP = 0.02  # of the seconds, for which a machine grows although it is behind
 EARLY = "majority", "linear"  # which run however late it is
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
 QUICK = {"search": False}  # for an answer soon: first guesses
 SMALL = QUICK | {"n_planes": 8, "units": 1, "shrinkage": 1.0}  # the same for few or noisy rows
+NO_TIME = "there was no time for it"
+NO_TIME_TO_COMPILE = (
+    "there was no time to compile its loops, which happens once on a machine: explore again"
+)
 
 
 class Search:
@@ -45,21 +59,32 @@ class Search:
         self.n_folds, self.seed, self.n_jobs = n_folds, seed, n_jobs
         self.machines, self.left_out = machines_for(sample.X)
         self.runs: dict[str, list[Run]] = {}  # of each machine by size of the sample
+        self.compilation: Compilation | None = None
+        self._compiled: set[Any] = set()  # kinds of settings whose loops are there
+        self._longest = 0.0  # seconds that the loops of one of them took
+        self._seen: dict[Any, tuple[int, float]] = {}  # rows and seconds of a fit, by kind
 
     def work(self) -> Iterator[Run]:
         """Do all there is time for; each run as soon as it is there."""
-        n_rows: int | None = self._first_rows()
-        is_first, n_last = True, 0
-        while n_rows is not None:
-            splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
-            for machine in list(self.machines):
-                run = self._run(machine, n_rows, splits, is_first)
-                if run is not None:
-                    self.runs.setdefault(machine.name, []).append(run)
-                    yield run
-            is_first, n_last = False, n_rows
-            n_rows = self._next_rows(n_rows)
-        yield from self._with_time_left(n_last)
+        with watched() as self.compilation:
+            n_rows: int | None = self._first_rows()
+            is_first, n_last = True, 0
+            while n_rows is not None:
+                splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
+                for machine in list(self.machines):
+                    run = self._run(machine, n_rows, splits, is_first)
+                    if run is not None:
+                        self.runs.setdefault(machine.name, []).append(run)
+                        self.left_out.pop(machine.name, None)
+                        yield run
+                is_first, n_last = False, n_rows
+                n_rows = self._next_rows(n_rows)
+            yield from self._with_time_left(n_last)
+
+    @property
+    def compile_seconds(self) -> float:
+        """That went into compilation, which the next exploration will not need."""
+        return 0.0 if self.compilation is None else self.compilation.seconds
 
     def _with_time_left(self, n_rows: int) -> Iterator[Run]:
         """Where all rows are known, machines that had only guessed their settings find them."""
@@ -87,6 +112,8 @@ class Search:
         needed = int(places[min(places.size, 2 * self.n_folds) - 1]) + 1
         return min(y.size, max(needed, self.budget.first_rows(y.size)))
 
+    # ---- what there is time for ----------------------------------------------------------
+
     def _next_rows(self, n_before: int) -> int | None:
         """The next sample, of machines that can afford it."""
         if any(
@@ -95,11 +122,12 @@ class Search:
             return None  # there was no time for them on this one
 
         def price(n_rows: int) -> float:
-            prices = {machine.name: self._price(machine, n_rows) for machine in self.machines}
+            prices = {machine: self._price(machine, n_rows) for machine in self.machines}
             return sum(
                 seconds
-                for name, seconds in prices.items()
-                if name in NEEDED or self.budget.allows_one(seconds)
+                for machine, seconds in prices.items()
+                if machine.name in NEEDED
+                or (self.budget.allows_one(seconds) and self._may_grow(machine, seconds))
             )
 
         return self.budget.next_rows(n_before, self.sample.n_rows, price)
@@ -114,8 +142,88 @@ class Search:
             power = math.log(last.fit_seconds / runs[-2].fit_seconds)
             power /= math.log(last.n_rows / runs[-2].n_rows)
         power = min(STEEPEST, max(FLATTEST, power))
-        n_fits = self.n_folds + (0 if machine.searches else min(AROUND, len(last.tried)))
+        n_again = min(AROUND, len(_contenders(last)))
+        n_fits = self.n_folds + (n_again if n_again > 1 else 0)
         return n_fits * last.fit_seconds * float((n_rows / last.n_rows) ** power)
+
+    def _may_grow(self, machine: Machine, seconds: float) -> bool:
+        """Whether larger samples could still show something, or cost next to nothing."""
+        if self.budget.rows or machine.name in (*EARLY, *NEEDED):
+            return True
+        runs = self.runs.get(machine.name)
+        if not runs or seconds <= CHEAP * self.budget.seconds:
+            return True
+        beside = [one for each in self.runs.values() for one in each]
+        beside = [one for one in beside if one.n_rows == runs[-1].n_rows]
+        best = min(beside, key=lambda one: one.error)
+        is_sure = lead_of(best, runs[-1]).z > BEHIND
+        return not (is_sure and runs[-1].error > FAR * best.error)
+
+    def _can_search(self, machine: Machine, n_rows: int) -> bool:
+        """Whether there is time to let a fit find its settings."""
+        folds = self._price(machine, n_rows)
+        return self.budget.allows_one(folds + SEARCHING * folds / self.n_folds)
+
+    def _can_try(self, setting: Setting, growth: float, n_rows: int) -> str:
+        """Why there is no time for a setting on a sample; empty if there is.
+
+        Loops are compiled on made-up rows, unless such a compilation would take all the time; then
+        the setting is tried on a few of the rows, and on more if these were dear.
+        """
+        if self.budget.rows:  # the same work each time, whatever it takes
+            return ""
+        if not self._compile(setting):
+            return NO_TIME_TO_COMPILE
+        kind, n_few = _kind_of(setting), FEW_ROWS
+        if kind not in self._seen and not self._try_few(setting, n_few):
+            return NO_TIME
+        while not self._is_modest(kind, growth, n_rows):
+            n_few *= MORE_ROWS
+            dear = self._guess(kind, growth, n_few) > FOR_FEW * self.budget.left
+            if n_few > n_rows // 2 or dear or not self._try_few(setting, n_few):
+                n_seen, seconds = self._seen[kind]
+                return f"{NO_TIME}: {n_seen:,} rows took {seconds:.1f} s"
+        return ""
+
+    def _is_modest(self, kind: Any, growth: float, n_rows: int) -> bool:
+        folds = (self.n_folds + 1) * self._guess(kind, growth, n_rows)
+        return self.budget.allows_one(folds)
+
+    def _guess(self, kind: Any, growth: float, n_rows: int) -> float:
+        n_seen, seconds = self._seen[kind]
+        return seconds * float((n_rows / n_seen) ** growth)
+
+    def _try_few(self, setting: Setting, n_rows: int) -> bool:
+        """Time a fit on some first rows; False where they cannot be learned from."""
+        X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
+        if np.unique(y).size < 2:
+            return False
+        start = self._now()
+        with contextlib.suppress(ValueError):
+            self._made(setting).fit(X, y)
+        self._seen[_kind_of(setting)] = len(y), max(1e-6, self._now() - start)
+        return True
+
+    def _compile(self, setting: Setting) -> bool:
+        """Have the loops of a setting compiled; False where there is no time for that."""
+        kind = _kind_of(setting)
+        if self.budget.rows or kind in self._compiled:
+            return True
+        if not self.budget.allows(self._longest):
+            return False
+        before = self.compile_seconds
+        n_classes = np.unique(self.sample.y).size
+        X, y = made_up_rows(is_sparse(self.sample.X), n_classes)
+        with contextlib.suppress(ValueError):  # real rows will tell what is wrong
+            self._made(setting).fit(X, y).predict(X)
+        self._compiled.add(kind)
+        self._longest = max(self._longest, self.compile_seconds - before)
+        return True
+
+    def _now(self) -> float:
+        return time.perf_counter() if self.compilation is None else self.compilation.clock()
+
+    # ---- a machine on a sample -----------------------------------------------------------
 
     def _run(
         self, machine: Machine, n_rows: int, splits: Sequence[Split], is_first: bool
@@ -125,13 +233,17 @@ class Search:
         is_modest = machine.name in NEEDED or self.budget.allows_one(seconds)
         if not is_first and not (is_modest and self.budget.allows(seconds)):
             return None
+        if not is_first and not self._may_grow(machine, seconds):
+            return None
         is_new = machine.name not in self.runs and machine.name not in EARLY
         if self.budget.left == 0 or (is_new and self.budget.is_late):
+            self._leave_out(machine, NO_TIME)
             return None
         run = Run(machine.name, n_rows, self.n_folds)
         start = time.perf_counter()
         try:
-            self._tune(run, machine, n_rows, is_first)
+            if not self._tune(run, machine, n_rows, is_first):
+                return None
             self._judge(run, n_rows, splits)
         except (ValueError, MemoryError, FloatingPointError) as error:
             self.left_out[machine.name] = str(error) or type(error).__name__
@@ -140,40 +252,35 @@ class Search:
         fits = run.trial.seconds if machine.searches else [*run.tuning, *run.trial.seconds]
         run.fit_seconds = max(1e-6, float(np.median(fits)))
         run.total_seconds = time.perf_counter() - start
-        return run if run.is_whole or len(run.trial.seconds) > 1 else None
+        if run.is_whole or len(run.trial.seconds) > 1:
+            return run
+        self._leave_out(machine, NO_TIME)
+        return None
+
+    def _leave_out(self, machine: Machine, why: str) -> None:
+        if machine.name not in self.runs:
+            self.left_out[machine.name] = why
 
     def _judge(self, run: Run, n_rows: int, splits: Sequence[Split]) -> None:
         """Fold after fold, while there is time."""
         X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
-        for _ in run_folds(run, lambda: self._made(run.setting), X, y, splits):
+        for _ in run_folds(run, lambda: self._made(run.setting), X, y, splits, self._now):
             if not self.budget.allows(1.2 * run.trial.median_seconds):
                 break
 
     def _made(self, setting: Setting) -> Any:
-        is_sparse = not isinstance(self.sample.X, np.ndarray)
-        return with_scaler(setting.made(self.seed, self.n_jobs), setting.scale, is_sparse)
-
-    def _can_search(self, machine: Machine, n_rows: int) -> bool:
-        """Whether there is time to let a fit find its settings."""
-        folds = self._price(machine, n_rows)
-        return self.budget.allows_one(folds + SEARCHING * folds / self.n_folds)
+        made = setting.made(self.seed, self.n_jobs)
+        return with_scaler(made, setting.scale, is_sparse(self.sample.X))
 
     # ---- settings ------------------------------------------------------------------------
 
-    def _tune(self, run: Run, machine: Machine, n_rows: int, is_first: bool) -> None:
-        """Choose the setting of a run."""
+    def _tune(self, run: Run, machine: Machine, n_rows: int, is_first: bool) -> bool:
+        """Choose the setting of a run; False where there is no time for any."""
         X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
-        settings = list(machine.settings(X))
-        searches = machine.searches and not is_first and self._can_search(machine, n_rows)
-        run.is_searched = searches
-        if machine.searches and not searches:
-            settings = [_changed(settings[0], guess) for guess in (QUICK, SMALL)]
-        before = self.runs.get(machine.name, [])
-        if before and not machine.searches:
-            settings = _around(settings, before[-1].setting)
-        if len(settings) == 1 and not searches:
+        settings = self._settings(run, machine, n_rows, is_first)
+        if len(settings) == 1 and not run.is_searched:
             run.setting = settings[0]
-            return
+            return self._has_time(machine, settings[0], n_rows)
         ((training, held_out),) = share_of(y, FOR_TUNING, self.seed)
         seconds, failure = 0.0, None
         for setting in settings:
@@ -181,23 +288,74 @@ class Search:
             is_dear = not self.budget.allows(2 * (self.n_folds + 1) * seconds)
             if run.tried and (is_long or is_dear):
                 break
-            start = time.perf_counter()
+            if not self._has_time(machine, setting, n_rows):
+                continue
+            start = self._now()
             try:
                 model = self._made(setting).fit(X[training], y[training])
                 error = float(np.mean(model.predict(X[held_out]) != y[held_out]))
             except ValueError as problem:  # another may do
                 failure = problem
                 continue
-            seconds = time.perf_counter() - start
+            seconds = self._now() - start
             run.tuning.append(seconds)
             run.tried.append((_as_found(setting, model), error))
+            if not setting.is_open:
+                self._seen[_kind_of(setting)] = training.size, max(1e-6, seconds)
         if failure is not None and not run.tried:
             raise failure
+        if not run.tried:
+            return False
         run.setting = min(run.tried, key=lambda one: one[1])[0]
+        return True
+
+    def _has_time(self, machine: Machine, setting: Setting, n_rows: int) -> bool:
+        """Whether a setting may be tried; of a machine that has none, why is kept."""
+        is_due = machine.name in EARLY and machine.name not in self.runs
+        if is_due and setting == machine.settings(self.sample.X)[0]:
+            return self._compile(setting)  # nothing has been compiled yet, so there is time
+        why = self._can_try(setting, machine.growth, n_rows)
+        if why:
+            self._leave_out(machine, why)
+        return not why
+
+    def _settings(
+        self, run: Run, machine: Machine, n_rows: int, is_first: bool
+    ) -> Sequence[Setting]:
+        """Those to try on a sample."""
+        settings = list(machine.settings(self.sample.X[:n_rows]))
+        before = self.runs.get(machine.name, [])
+        run.is_searched = machine.searches and not is_first and self._can_search(machine, n_rows)
+        if run.is_searched:
+            return settings
+        if machine.searches:
+            guesses = [_changed(settings[0], guess) for guess in (QUICK, SMALL)]
+            good = _contenders(before[-1]) if before else guesses
+            return [one for one in guesses if one in good] or guesses
+        if not before:
+            return settings
+        behind = [one for one, _ in before[-1].tried if one not in _contenders(before[-1])]
+        return [one for one in _around(settings, before[-1].setting) if one not in behind]
+
+
+def _kind_of(setting: Setting) -> Any:
+    """Settings of one kind run the same loops, for about the same time."""
+    columns, planes = (setting.parameters.get(name) for name in ("columns", "n_planes"))
+    return setting.kind, columns, planes
 
 
 def _changed(setting: Setting, changes: dict[str, Any]) -> Setting:
     return Setting(setting.kind, {**setting.parameters, **changes}, setting.scale, setting.alpha)
+
+
+def _contenders(run: Run) -> list[Setting]:
+    """Settings that were not clearly behind on the quarter of the rows that was held out."""
+    if not run.tried:
+        return [run.setting]
+    lowest = min(error for _, error in run.tried)
+    n_rows = max(1.0, FOR_TUNING * run.n_rows)
+    spread = math.sqrt(2 * max(lowest * (1 - lowest), 1 / n_rows) / n_rows)
+    return [one for one, error in run.tried if error <= lowest + NOT_BEHIND * spread]
 
 
 def _around(settings: Sequence[Setting], best: Setting) -> list[Setting]:
@@ -212,5 +370,5 @@ def _around(settings: Sequence[Setting], best: Setting) -> list[Setting]:
 def _as_found(setting: Setting, model: Any) -> Setting:
     """With what a fit has found by itself, so that folds need not search again."""
     estimator = steps_of(model)[-1]
-    is_open = isinstance(estimator, PolyplaneClassifier) and not setting.parameters
-    return _changed(setting, dict(estimator.settings_)) if is_open else setting
+    is_found = isinstance(estimator, PolyplaneClassifier) and setting.is_open
+    return _changed(setting, dict(estimator.settings_)) if is_found else setting

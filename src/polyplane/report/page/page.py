@@ -83,6 +83,8 @@ def _foot(content: Mapping[str, Any]) -> str:
     for name, why in left_out.items():
         lines.append(f"{words(name)} was left out: {words(why)}.")
     lines.append(f"Made {words(content.get('made', ''))} in {content['seconds']:.0f} seconds.")
+    if content.get("compiling"):
+        lines.append(words(content["compiling"]))
     return "".join(f"<p>{line}</p>" for line in lines)
 
 
