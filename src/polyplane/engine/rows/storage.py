@@ -113,8 +113,10 @@ def dense_rows(values: Any, constant: float) -> DenseRows:
 
 def csr_rows(matrix: Any, constant: float) -> CsrRows:
     """Rows of a canonical scipy CSR matrix or array."""
-    parts = matrix.data, matrix.indices, matrix.indptr
-    return CsrRows(*map(_only_read, parts), np.float32(constant))
+    data, indices, starts = (
+        _only_read(part) for part in (matrix.data, matrix.indices, matrix.indptr)
+    )
+    return CsrRows(data, indices, starts, np.float32(constant))
 
 
 def _only_read(array: Any) -> Any:
