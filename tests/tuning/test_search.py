@@ -116,3 +116,13 @@ def test_an_exploration_by_the_clock_does_all_that_one_by_rows_does():
     found = pp.explore(*problems.xor(ROWS), budget=1e6, n_folds=2)
     assert set(found.models) == set(MACHINES)
     assert not found.left_out
+
+
+def test_a_machine_that_has_run_is_judged_by_its_price_not_by_few_rows(sample):
+    search = Search(sample, Budget(60.0, clock=Clock()), 2, 0, None)
+    setting = MACHINES["amm"].settings(sample.X)[0]
+    search._compiled.add((setting.kind, None, None))
+    search._seen[setting.kind, None, None] = 40, 1e3
+    assert not search._has_time(MACHINES["amm"], setting, ROWS)
+    search.runs = {"amm": [run_of("amm", np.zeros(ROWS, bool))]}
+    assert search._has_time(MACHINES["amm"], setting, ROWS)

@@ -311,8 +311,9 @@ class Search:
 
     def _has_time(self, machine: Machine, setting: Setting, n_rows: int) -> bool:
         """Whether a setting may be tried; of a machine that has none, why is kept."""
-        is_due = machine.name in EARLY and machine.name not in self.runs
-        if is_due and setting == machine.settings(self.sample.X)[0]:
+        if machine.name in self.runs:
+            return True  # its price on this sample has been allowed
+        if machine.name in EARLY and setting == machine.settings(self.sample.X)[0]:
             return self._compile(setting)  # nothing has been compiled yet, so there is time
         why = self._can_try(setting, machine.growth, n_rows)
         if why:
