@@ -14,9 +14,9 @@ IS_NIGHT = os.environ.get("POLYPLANE_NIGHTLY") == "1"  # as `make nightly` sets 
 def examples(n):
     """So many of Hypothesis by night, half of them by day, a quarter without the JIT.
 
-    Cases are new in each run, so that days add up. Without the JIT, where a step takes a hundred
-    times as long, a run looks for an index out of range and for lines that nothing runs, which few
-    cases show; that results are right, in all cases, is what the compiled run asks.
+    Without the JIT, where a step takes a hundred times as long, a run looks for an index out of
+    range and for lines that nothing runs, which few cases show; that results are right, in all
+    cases, is what the compiled run asks.
     """
     if jit_is_disabled():
         return max(3, n // 4)

@@ -167,8 +167,10 @@ def test_only_columns_of_use_need_a_known_type(path):
 )
 def test_text_of_any_type_is_text(path, kind, form):
     write, chunks = FORMATS[form]
+    is_view = kind == pa.string_view()  # to which Arrow 17 cannot cast
+    texts = pa.array(["x", None, "y"], kind if is_view else pa.string()).cast(kind)
     try:
-        write(path, pa.table({"a": pa.array(["x", None, "y"], kind), "y": [0, 1, 2]}))
+        write(path, pa.table({"a": texts, "y": [0, 1, 2]}))
     except pa.ArrowNotImplementedError:
         pytest.skip("this Arrow cannot write such a file")
     (chunk,) = chunks(path, 1000, TableOptions(missing="zero"), None, None)
