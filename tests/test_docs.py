@@ -1,0 +1,16 @@
+"""What documents point to is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    targets = re.findall(r"\]\(([^)#]+)", page.read_text("utf-8"))
+    inside = [target for target in targets if not target.startswith(("http:", "https:"))]
+    assert [target for target in inside if not (page.parent / target).exists()] == []
