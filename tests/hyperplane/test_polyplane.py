@@ -76,7 +76,7 @@ def test_a_fit_is_the_reference_on_standardised_columns():
         shuffle(order[-1], generator)
     W, _ = reference.train(
         starts["planes"][:3, lanes].T, starts["owner"][lanes], Z, y, np.concatenate(order),
-        step=starts["step"], alpha=0.01, n_steps=3 * len(y), enough=polyplane.ENOUGH,
+        step=starts["step"], alpha=0.01, n_steps=3 * len(y), enough=polyplane.ENOUGH["unsure"],
         floor=polyplane.FLOOR,
     )  # fmt: skip
     found = planes_scale(model.rule, model.n_steps) * model.planes.sums[:3, lanes].T

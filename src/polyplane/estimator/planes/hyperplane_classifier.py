@@ -71,7 +71,7 @@ from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
     "ALPHAS", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "become", "expected_of",
-    "features_of", "found_by", "give_planes", "own_of_fitted", "rows_to_try", "settles_alpha",
+    "features_of", "found_by", "give_planes", "own_of_fitted", "rows_to_try", "seed_of", "settles_alpha",
     "stratified",
 ]  # fmt: skip
 
@@ -416,7 +416,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         known = {(model.problem, model.estimator) for model in training.models}
         self._check_memory(training, len(known))
         for problem in training.decomposition(self.combine).problems():
-            for e in range(self.n_estimators):
+            for e in range(int(self._setting("n_estimators"))):
                 if (problem, e) not in known:
                     training.models.append(self._new_model(training, problem, e))
         for model in training.models:
@@ -425,7 +425,8 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
 
     def _check_memory(self, training: PlaneTraining, n_known: int) -> None:
         """Planes of models to come, in training and as they will be finished."""
-        n_models = training.decomposition(self.combine).n_problems() * self.n_estimators
+        n_problems = training.decomposition(self.combine).n_problems()
+        n_models = n_problems * int(self._setting("n_estimators"))
         n_codes = max(2, training.labels.size) if training.kind == "joint" else 2
         n_features = 1 + self._features_of(training)
         n_planes = self._least_planes(n_codes)
@@ -436,9 +437,6 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
 
     def _new_model(self, training: PlaneTraining, problem: Problem, estimator: int) -> PlaneModel:
         """All models of one estimator have the same seed: alone they would have it, too."""
-        seed = training.seed
-        if estimator > 0:
-            seed = int(np.random.default_rng([training.seed, estimator]).integers(2**31))
         n_features = self._features_of(training)
         return PlaneModel(
             problem=problem,
@@ -446,7 +444,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             planes=zero_planes(n_features, self._keeps_average(training)),
             alpha=1.0,
             constant=training.constant,
-            seed=seed,
+            seed=seed_of(training.seed, estimator),
             n_features=n_features,
             own=self._own_of_model(training),
         )
@@ -619,6 +617,13 @@ def expected_of(machine: Any, training: PlaneTraining, model: PlaneModel) -> Exp
     return ExpectedModel(
         machine._features_of(training), machine._own_of_model(training), machine._rule_like(model)
     )
+
+
+def seed_of(seed: int, estimator: int) -> int:
+    """The seed of one model of an ensemble; the first has that of the whole."""
+    if estimator == 0:
+        return seed
+    return int(np.random.default_rng([seed, estimator]).integers(2**31))
 
 
 def stratified(members: Array, labels: Array, share: float, seed: int) -> tuple[Array, Array]:

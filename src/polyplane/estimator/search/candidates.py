@@ -21,6 +21,7 @@ from polyplane.engine.rows.storage import packed
 from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
+from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData
 from polyplane.model.column_maps import ColumnMap, can_turn, column_map
@@ -35,10 +36,11 @@ FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
 N_SPLITS = 3
 FEW_CLASSES = 4  # are tried on more rows
 MANY_CLASSES = 9  # are not tried with fine columns and directions: dear there, and no better
-MOST_PLANES, MOST_PLANES_OF_WIDE = (64, 640), (16, 640)  # of a class, and of all, at first
+MOST_PLANES, MOST_PLANES_OF_WIDE = (32, 320), (16, 640)  # of a class, and of all, at first
 MOST_KNOTTED = 300  # columns with knots: 2,000 rows with 590 took 42 seconds, and 3 without
 MOST_PAIRED = 20  # classes that are taken in pairs
 RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
+MOST_MEMBERS = 2  # of an ensemble that are judged together
 MORE_PASSES = 2  # times those of the last rung tell, on a sample, whether all are worth it
 WORTH_IT = 0.995  # of the loss: what more passes over many rows must reach to be made
 CLEARLY, CLEARLY_ON_MANY = 0.98, 0.99  # of the loss: what a change must reach to be taken
@@ -46,13 +48,16 @@ CLEARLY_WITH_LARGE_STEPS = 0.9  # the same of larger steps: where they win less,
 Setting = dict[str, Any]
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
-    "step_size": 0.3, "units": 4, "shrinkage": 0.1, "learn_from": "all", "directions": "none",
-    "loss": "cross-entropy",
+    "step_size": 0.3, "units": 2, "shrinkage": 0.1, "learn_from": "most", "directions": "none",
+    "loss": "cross-entropy", "n_estimators": 2,
 }  # fmt: skip
 OF_WIDE: Setting = OF_TABLES | {
     "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
+    "n_estimators": 1,
 }  # fmt: skip
-LINEAR: Setting = {"n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03}
+LINEAR: Setting = {
+    "n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03, "n_estimators": 1,
+}  # fmt: skip
 SQUARED: Setting = LINEAR | {"loss": "squared-hinge", "step_size": 0.3}  # each class against all
 FIRST_CHANGES: tuple[Setting, ...] = (
     {"columns": "fine", "shrinkage": 0.3},
@@ -90,7 +95,7 @@ class Split(NamedTuple):
 # makes so many more passes, and returns the scores of the rows held out and the places of their
 # classes
 GoOn = Callable[[int, Report], tuple[Array, Array]]
-Begin = Callable[[Setting, Split], GoOn]
+Begin = Callable[[Setting, Split, int], GoOn]  # the last is the place in an ensemble
 
 
 class Found(NamedTuple):
@@ -134,7 +139,8 @@ class Trials:
         ]
         self.maps = self._maps(order)
         self.centres: dict[Any, dict[Any, Array]] = {}
-        self.trials: dict[Any, list[Trial]] = {}
+        self.trials: dict[Any, Trial] = {}
+        self.judgements: dict[Any, Judgement] = {}
         self.first_guess = self._first_guess()
         self.rungs = RUNGS
         self.clearly = CLEARLY_ON_MANY if self.is_sample else CLEARLY
@@ -198,7 +204,7 @@ class Trials:
         changes: list[Setting] = [{"step_size": step * 3}, {"shrinkage": shrinkage / 3}]
         if n_planes > 1:
             if best["multi_class"] != "ovo":  # pairs never wanted them, and are dear
-                changes += [{"n_planes": n_planes * 2}, {"units": 1 if best["units"] > 1 else 4}]
+                changes += [{"n_planes": n_planes * 2}, {"units": 1 if best["units"] > 1 else 2}]
             is_turned = best["directions"] == "principal"
             changes.append({"directions": "none" if is_turned else "principal"})
         else:
@@ -217,9 +223,18 @@ class Trials:
         found: list[Setting] = []
         for candidate in candidates:
             setting = candidate | fixed
+            if machine.n_estimators == "auto" and not self.may_be_several(setting):
+                setting["n_estimators"] = 1
             if setting not in found:
                 found.append(setting)
         return found
+
+    def may_be_several(self, setting: Setting) -> bool:
+        """Whether two models may share the planes of one.
+
+        Not if their number is the user's, and not of a linear model, whose loss has one minimum.
+        """
+        return bool(self.machine.n_planes == "auto" and setting["n_planes"] > 1)
 
     # ---- rounds ----------------------------------------------------------------------------
 
@@ -228,18 +243,22 @@ class Trials:
         self.begin = begin
         best = self._first_winner(n_threads, report)
         best = self._together(self._second_round(best), n_threads, report)
-        return self._with_passes(best, report)
+        return self._with_passes(best, n_threads, report)
 
-    def _with_passes(self, best: Setting, report: Report) -> Found:
-        """As many passes as are worth their time, and the calibration after them."""
+    def _with_passes(self, best: Setting, n_threads: int, report: Report) -> Found:
+        """As many passes as are worth their time, and the calibration after them.
+
+        Here, where it is known what will be fitted, an ensemble is judged as one.
+        """
+        n_members = min(int(best["n_estimators"]), MOST_MEMBERS)
         n_passes, n_most = self.rungs[-1], self.n_passes
         if self.machine.max_iter != "auto":
             n_most = int(self.machine.max_iter)
             n_passes = max(n_passes, n_most)  # calibrated for as many as will be made
-        judgement = self.judge(best, n_passes, report)
+        judgement = self.judge(best, n_passes, report, n_members, n_threads)
         if n_most > n_passes:
             n_more = min(n_most, MORE_PASSES * n_passes) if self.is_sample else n_most
-            after_more = self.judge(best, n_more, report)
+            after_more = self.judge(best, n_more, report, n_members, n_threads)
             if after_more.loss < (WORTH_IT if self.is_sample else 1) * judgement.loss:
                 n_passes, judgement = n_most, after_more
         setting = best | {"max_iter": min(n_passes, n_most)}
@@ -265,7 +284,9 @@ class Trials:
     def _winners(self, candidates: list[Setting], n_threads: int, report: Report) -> list[Setting]:
         """Those that are clearly better than the first, best first, and then the first."""
         stay = [k for k, one in enumerate(candidates) if k == 0 or _is_linear(one)]
-        found = final_judgements(self.judge, candidates, self.rungs, n_threads, report, stay)
+        found = final_judgements(
+            self.judge, candidates, self.rungs, n_threads, report, stay, self._price
+        )
         first: Any = found[0]
         better = [
             (judgement.loss, k)
@@ -274,6 +295,13 @@ class Trials:
             and judgement.clearly_beats(first, self._share(candidates[k], candidates[0]))
         ]
         return [candidates[k] for _, k in sorted(better)] + candidates[:1]
+
+    def _price(self, setting: Setting) -> float:
+        """What a step costs, about."""
+        view = view_of(setting)
+        columns = self.maps.get(view, self.maps.get(View(view.kind, False)))
+        n_entries = 1 if columns is None else columns.count_entries(self.data.rows)
+        return float(n_entries * setting["n_planes"])
 
     def _share(self, candidate: Setting, first: Setting) -> float:
         """What of the first one's loss a candidate must reach.
@@ -309,17 +337,36 @@ class Trials:
         passes += sum((n // 3 + 2) * (self.rungs[1] - self.rungs[0]) for n in (n_first, n_second))
         return int(visits * passes * sum(members.size for members, _ in self.splits))
 
-    def judge(self, setting: Setting, n_passes: int, report: Report) -> Judgement:
-        """Let the trials of a setting go on, and look at the rows held out."""
-        key = tuple(sorted(setting.items()))
+    def judge(
+        self,
+        setting: Setting,
+        n_passes: int,
+        report: Report,
+        n_members: int = 1,
+        n_threads: int = 1,
+    ) -> Judgement:
+        """Let the trials of a setting go on, and look at the rows held out.
+
+        Members of an ensemble differ by less than settings do: one tells enough to choose.
+        """
+        key = tuple(sorted(setting.items())), n_passes, n_members
+        if key not in self.judgements:
+            trials = [
+                [self._trial(setting, place, member) for member in range(n_members)]
+                for place in range(len(self.splits))
+            ]
+            flat = [trial for members in trials for trial in members]
+            for_each(
+                lambda k, report: flat[k].go_to(n_passes, report), len(flat), n_threads, report
+            )
+            self.judgements[key] = _joined([_judgement(of, n_passes) for of in trials])
+        return self.judgements[key]
+
+    def _trial(self, setting: Setting, place: int, member: int) -> "Trial":
+        key = tuple(sorted(setting.items())), place, member
         if key not in self.trials:
-            splits = [self.split(setting, place) for place in range(len(self.splits))]
-            self.trials[key] = [Trial(self.begin(setting, split)) for split in splits]
-        judgements = [trial.judgement(n_passes, report) for trial in self.trials[key]]
-        loss = float(np.mean([one.loss for one in judgements]))
-        log_factor = np.mean([np.log(one.calibration) for one in judgements])
-        losses = np.concatenate([one.losses for one in judgements])
-        return Judgement(loss, float(np.exp(log_factor)), losses)
+            self.trials[key] = Trial(self.begin(setting, self.split(setting, place), member))
+        return self.trials[key]
 
     def split(self, setting: Setting, place: int) -> Split:
         """What a trial of a setting is trained on and judged by."""
@@ -349,15 +396,28 @@ def _is_linear(setting: Setting) -> bool:
 
 
 class Trial:
-    """A training with one setting on one split of the rows, and what was thought of it."""
+    """A training with one setting on one split of the rows, and what it made of those held out."""
 
     def __init__(self, go_on: GoOn) -> None:
         self.go_on, self.n_passes = go_on, 0
-        self.judgements: dict[int, Judgement] = {}
+        self.scores: dict[int, tuple[Array, Array]] = {}  # by number of passes, with classes
 
-    def judgement(self, n_passes: int, report: Report) -> Judgement:
-        """After so many passes."""
-        if n_passes not in self.judgements:
+    def go_to(self, n_passes: int, report: Report) -> None:
+        """Make what is missing of so many passes."""
+        if n_passes not in self.scores:
             more, self.n_passes = n_passes - self.n_passes, n_passes
-            self.judgements[n_passes] = calibrated(*self.go_on(more, report))
-        return self.judgements[n_passes]
+            self.scores[n_passes] = self.go_on(more, report)
+
+
+def _judgement(members: list[Trial], n_passes: int) -> Judgement:
+    """Of the mean scores of the members of an ensemble."""
+    scores = np.mean([trial.scores[n_passes][0] for trial in members], axis=0)
+    return calibrated(scores, members[0].scores[n_passes][1])
+
+
+def _joined(judgements: list[Judgement]) -> Judgement:
+    """Of all splits together."""
+    loss = float(np.mean([one.loss for one in judgements]))
+    log_factor = np.mean([np.log(one.calibration) for one in judgements])
+    losses = np.concatenate([one.losses for one in judgements])
+    return Judgement(loss, float(np.exp(log_factor)), losses)

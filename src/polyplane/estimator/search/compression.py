@@ -13,26 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from polyplane.engine.planes.expendable import changes_without_each, sums_of_units
 from polyplane.engine.planes.planes import Array
 
 __all__ = ["needed_planes"]
 
 SHARES_AT_ONCE = (0.25, 0.05, 0.01)  # of the planes, that go between two looks; one at least
-TINY = 1e-300  # least sum: scores of a row may differ by nearly 700
-
-
-class _State(NamedTuple):
-    """What a set of planes makes of the rows."""
-
-    left: Array  # [row, plane] of the sum of its unit without the plane
-    own: Array  # [row] score of the own class over the best rival
-    rivals: Array  # [row, class] exp(score - that of the best rival); 0 for the own class
-
-    @property
-    def probability(self) -> Array:
-        """Of the own class of each row."""
-        probability: Array = special.expit(self.own - _log(self.rivals.sum(axis=1)))
-        return probability
+MOST_LOG_ODDS = 700.0  # which float64 can hold as odds
 
 
 def needed_planes(
@@ -43,71 +30,83 @@ def needed_planes(
     `owner` is the unit of each plane; units of a class follow each other. The probability of a
     row's class may change by `most_change` in the mean; every unit keeps a plane.
     """
-    scores = np.asarray(scores, np.float64)
-    kept = np.arange(owner.size)
-    state = _state(scores, owner, labels, n_units)
-    before = state.probability
+    order = np.argsort(owner, kind="stable")
+    planes = _Planes(np.asarray(scores, np.float64)[:, order], owner[order], labels, n_units)
+    before = planes.look().probability
     while True:
-        expendable = _expendable(state, owner[kept], labels, before, n_units)
+        n_of_unit = np.add.reduceat(planes.is_kept, planes.starts[:-1], dtype=int)
+        expendable = planes.by_change(before)
+        expendable = expendable[n_of_unit[planes.unit[expendable]] > 1]
         for share in SHARES_AT_ONCE:
-            n = max(1, int(share * kept.size))
-            fewer = np.delete(kept, expendable[:n])
-            if expendable.size == 0 or not np.isin(owner, owner[fewer]).all():
+            fewer = planes.is_kept.copy()
+            fewer[expendable[: max(1, int(share * fewer.sum()))]] = False
+            has_all = np.logical_or.reduceat(fewer, planes.starts[:-1]).all()
+            if expendable.size == 0 or not has_all:
                 continue
-            now = _state(scores[:, fewer], owner[fewer], labels, n_units)
+            now = planes.look(fewer)
             if np.abs(now.probability - before).mean() <= most_change:
-                kept, state = fewer, now
+                planes.take(now)
                 break
         else:
+            kept: Array = np.sort(order[planes.is_kept])
             return kept
 
 
-def _state(scores: Array, owner: Array, labels: Array, n_units: int) -> _State:
-    units, place = np.unique(owner, return_inverse=True)
-    of_unit = [np.flatnonzero(place == unit) for unit in range(units.size)]
-    best = np.stack([scores[:, planes].max(axis=1) for planes in of_unit], axis=1)
-    parts = np.exp(scores - best[:, place])
-    totals = np.stack([parts[:, planes].sum(axis=1) for planes in of_unit], axis=1)
-    left = np.empty_like(parts)
-    for planes in of_unit:
-        left[:, planes] = _sums_without_each(parts[:, planes])
-    of_class = np.full((len(scores), owner.max() // n_units + 1), -np.inf)
-    classes = units // n_units
-    for code in np.unique(classes):
-        of_class[:, code] = (best + np.log(totals))[:, classes == code].sum(axis=1)
-    rows = np.arange(len(scores))
-    own = of_class[rows, labels]
-    of_class[rows, labels] = -np.inf
-    best_rival = of_class.max(axis=1)
-    return _State(left / totals[:, place], own - best_rival, np.exp(of_class - best_rival[:, None]))
+class _Look(NamedTuple):
+    """What some of the planes make of the rows."""
+
+    is_kept: Array
+    top: Array  # [row, unit] plane with the largest part
+    rest: Array  # [row, unit] sum of the other parts
+    odds: Array  # [row, class] exp(score), relative to the best of the classes other than the row's
+    probability: Array  # [row] of its class
 
 
-def _expendable(state: _State, owner: Array, labels: Array, before: Array, n_units: int) -> Array:
-    """Planes by what changes without each of them, least first; last ones of a unit are not."""
-    classes, own = owner // n_units, state.own[:, None]
-    without = _sums_without_each(state.rivals)[:, classes]
-    rivals = np.where(
-        classes == labels[:, None],
-        state.rivals.sum(axis=1)[:, None],
-        without + state.rivals[:, classes] * state.left,
-    )
-    lost = np.where(classes == labels[:, None], _log(state.left), 0.0)
-    after = special.expit(own + lost - _log(rivals))
-    change = np.abs(after - before[:, None]).mean(axis=0)
-    by_change = np.argsort(change, kind="stable")
-    return by_change[np.bincount(owner)[owner[by_change]] > 1]
+class _Planes:
+    """Planes by unit, of which fewer and fewer are kept."""
 
+    def __init__(self, scores: Array, owner: Array, labels: Array, n_units: int) -> None:
+        units, first, self.unit = np.unique(owner, return_index=True, return_inverse=True)
+        self.scores = scores
+        self.starts = np.append(first, owner.size)
+        classes, self.class_of = np.unique(units // n_units, return_inverse=True)
+        self.labels = np.searchsorted(classes, labels)
+        self.best = np.maximum.reduceat(scores, first, axis=1)
+        self.parts = np.exp(scores - self.best[:, self.unit])
+        self.is_kept = np.ones(owner.size, np.bool_)
 
-def _sums_without_each(parts: Array) -> Array:
-    """Of each row; the largest part is left out, not taken off: what is left may be far smaller."""
-    sums: Array = parts.sum(axis=1, keepdims=True) - parts
-    largest = parts.argmax(axis=1)[:, None]
-    others = parts.copy()
-    np.put_along_axis(others, largest, 0, axis=1)
-    np.put_along_axis(sums, largest, others.sum(axis=1, keepdims=True), axis=1)
-    return np.maximum(sums, 0)
+    def look(self, is_kept: Array | None = None) -> _Look:
+        """At what these planes, or all, would make of the rows."""
+        is_kept = self.is_kept if is_kept is None else is_kept
+        top, rest = np.empty(self.best.shape, np.int64), np.empty(self.best.shape)
+        sums_of_units(self.scores, is_kept, self.starts, self.parts, self.best, top, rest)
+        totals = np.take_along_axis(self.parts, top, axis=1) + rest
+        of_unit = self.best + np.log(totals)
+        rows = np.arange(len(totals))
+        is_first = np.flatnonzero(np.diff(self.class_of, prepend=-1))
+        of_class = np.add.reduceat(of_unit, is_first, axis=1)
+        own = of_class[rows, self.labels]
+        of_class[rows, self.labels] = -np.inf
+        best_rival = of_class.max(axis=1)
+        odds = np.exp(of_class - best_rival[:, None])
+        log_odds = np.clip(own - best_rival, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        probability = special.expit(log_odds - np.log(odds.sum(axis=1)))
+        odds[rows, self.labels] = np.exp(log_odds)
+        self.seen = _Look(is_kept, top, rest, odds, probability)
+        return self.seen
 
+    def take(self, look: _Look) -> None:
+        """Keep the planes of a look."""
+        self.is_kept = look.is_kept
 
-def _log(sums: Array) -> Array:
-    logs: Array = np.log(np.maximum(sums, TINY))
-    return logs
+    def by_change(self, before: Array) -> Array:
+        """Planes that are kept, by what changes without each of them, least first."""
+        look = self.seen if self.seen.is_kept is self.is_kept else self.look()
+        changes = np.empty(self.unit.size)
+        changes_without_each(
+            self.parts, self.is_kept, self.starts, look.top, look.rest, self.class_of, self.labels,
+            look.odds, before, changes,
+        )  # fmt: skip
+        kept = np.flatnonzero(self.is_kept)
+        by_change: Array = kept[np.argsort(changes[kept], kind="stable")]
+        return by_change

@@ -69,20 +69,29 @@ def final_judgements(
     n_threads: int,
     report: Report,
     stay: Collection[int] = (0,),
+    price: Callable[[Any], float] = lambda candidate: 0.0,
 ) -> list[Judgement | None]:
     """Of each candidate on the last rung; None of one that was left behind before.
 
     `judge(candidate, rung, report)` lets one go on to a rung and judges it there. Those that
-    `stay`, such as the first, with which others are compared, always go on.
+    `stay`, such as the first, with which others are compared, always go on. The dearest by `price`
+    begin first, so that threads end together.
     """
     alive = list(range(len(candidates)))
     found: list[Judgement | None] = [None] * len(candidates)
     for rung in rungs:
         made: list[Any] = [None] * len(alive)
+        turns = sorted(range(len(alive)), key=lambda k: -price(candidates[alive[k]]))  # noqa: B023
 
         def work(
-            k: int, report: Report, alive: Any = alive, made: Any = made, rung: int = rung
+            turn: int,
+            report: Report,
+            alive: Any = alive,
+            made: Any = made,
+            rung: int = rung,
+            turns: Any = turns,
         ) -> None:
+            k = turns[turn]
             made[k] = judge(candidates[alive[k]], rung, report)
 
         for_each(work, len(alive), n_threads, report)
