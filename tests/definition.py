@@ -109,7 +109,7 @@ def unit_of(estimator):
 def class_scores(estimator, by_plane):
     """By rank, on one row, as `model/decomposition.py` has it; in float32, as it is done there."""
     training = estimator._training
-    n_classes, n_estimators = len(training.labels), estimator.n_estimators
+    n_classes, n_estimators = len(training.labels), estimator._setting("n_estimators")
     means = {}
     for model, of_sides in side_scores(estimator, by_plane):
         total = means.setdefault(

@@ -104,7 +104,8 @@ LEAST_PASSES, MOST_PASSES = 5, 40
 FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
 MOST_PACKED = 1 << 26  # entries of X, 8 bytes each, that are written out for training
 ROWS_TO_COMPRESS = 4_000
-MOST_CHANGE = 1e-3  # of the mean probability of a row's class, for planes that go
+LEAST_CHANGE, MOST_CHANGE = 1e-3, 3e-3  # of the mean probability of a row's class: planes may go
+CHANGE_OF_MISS = 0.015  # the same as a share of what probabilities lack: clean data want less
 FIRST_ROWS = 1_000  # of a stream, from which planes start
 AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 IN_STREAM = {
@@ -532,7 +533,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         scores = products(data.rows, some, planes)
         labels = model.codes[data.labels[some]]
         owner, n_units = model.planes.owner[lanes], model.own.n_units
-        kept = needed_planes(scores, owner, labels, MOST_CHANGE, n_units)
+        kept = needed_planes(scores, owner, labels, _allowed_change, n_units)
         model.planes = with_only(model.planes, lanes[kept])
 
     # ---- a fit that goes wrong -------------------------------------------------------------
@@ -735,6 +736,11 @@ class PolyplaneClassifier(HyperplaneClassifier):
         planes = (scale * (made.planes + noise)).astype(np.float32)
         made = in_units(Prototypes(planes, np.full(n_planes, code)), model.own.n_units)
         model.planes = sorted_by_owner(with_planes(model.planes, made.owner, made.planes))
+
+
+def _allowed_change(miss: float) -> float:
+    """How much the mean probability of rows' classes may change that lacks `miss` of 1."""
+    return float(np.clip(CHANGE_OF_MISS * miss, LEAST_CHANGE, MOST_CHANGE))
 
 
 def _largest_of_each(shares: Array, owner: Array) -> Array:

@@ -41,6 +41,13 @@ def losses_of(found):
     return [None if one is None else one.loss for one in found]
 
 
+def test_the_dearest_begin_first_and_places_stay():
+    judge = Judge(lambda candidate, rung: candidate)
+    found = final_judgements(judge, range(5), (1,), 1, silent, price=lambda one: one % 3)
+    assert [candidate for _, candidate in judge.judged] == [2, 1, 4, 0, 3]
+    assert losses_of(found) == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 9, 10, 27, 28])
 @pytest.mark.parametrize("rungs", [(4,), (4, 8), (1, 3, 9, 27)])
 def test_each_rung_has_the_best_third_of_the_one_before_and_the_first(n, rungs):

@@ -8,6 +8,8 @@ Without plane k of unit u the sum is (T_u - e_k), a share `left` of T_u; so the 
         (no exponential for each plane, only a division).
 Parts   exp(score - best) are taken once. When planes go, `best` need no longer be the best; parts
         of a unit are taken anew where their sum has become very small or very large.
+Limits  planes of a unit whose scores differ by more than 700 leave nothing of each other: what
+        changes is then overestimated, and sums of units are right all the same.
 """
 
 from typing import Any

@@ -71,8 +71,8 @@ from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
     "ALPHAS", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "become", "expected_of",
-    "features_of", "found_by", "give_planes", "own_of_fitted", "rows_to_try", "seed_of", "settles_alpha",
-    "stratified",
+    "features_of", "found_by", "give_planes", "own_of_fitted", "rows_to_try", "seed_of",
+    "settles_alpha", "stratified",
 ]  # fmt: skip
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper

@@ -8,6 +8,7 @@ Changes count whichever way they go: on the rows that a model was trained on a p
 way and be of use elsewhere.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,16 +24,22 @@ MOST_LOG_ODDS = 700.0  # which float64 can hold as odds
 
 
 def needed_planes(
-    scores: Array, owner: Array, labels: Array, most_change: float, n_units: int = 1
+    scores: Array,
+    owner: Array,
+    labels: Array,
+    most_change: float | Callable[[float], float],
+    n_units: int = 1,
 ) -> Array:
     """Indices of the planes that stay; `scores` are rows by planes, `labels` those of the rows.
 
     `owner` is the unit of each plane; units of a class follow each other. The probability of a
-    row's class may change by `most_change` in the mean; every unit keeps a plane.
+    row's class may change by `most_change` in the mean, a number or a function of what these
+    probabilities lack of 1 in the mean; every unit keeps a plane.
     """
     order = np.argsort(owner, kind="stable")
     planes = _Planes(np.asarray(scores, np.float64)[:, order], owner[order], labels, n_units)
     before = planes.look().probability
+    most = most_change(1 - float(before.mean())) if callable(most_change) else most_change
     while True:
         n_of_unit = np.add.reduceat(planes.is_kept, planes.starts[:-1], dtype=int)
         expendable = planes.by_change(before)
@@ -44,7 +51,7 @@ def needed_planes(
             if expendable.size == 0 or not has_all:
                 continue
             now = planes.look(fewer)
-            if np.abs(now.probability - before).mean() <= most_change:
+            if np.abs(now.probability - before).mean() <= most:
                 planes.take(now)
                 break
         else:

@@ -74,27 +74,13 @@ def final_judgements(
     """Of each candidate on the last rung; None of one that was left behind before.
 
     `judge(candidate, rung, report)` lets one go on to a rung and judges it there. Those that
-    `stay`, such as the first, with which others are compared, always go on. The dearest by `price`
-    begin first, so that threads end together.
+    `stay`, such as the first, with which others are compared, always go on.
     """
     alive = list(range(len(candidates)))
     found: list[Judgement | None] = [None] * len(candidates)
     for rung in rungs:
-        made: list[Any] = [None] * len(alive)
-        turns = sorted(range(len(alive)), key=lambda k: -price(candidates[alive[k]]))  # noqa: B023
-
-        def work(
-            turn: int,
-            report: Report,
-            alive: Any = alive,
-            made: Any = made,
-            rung: int = rung,
-            turns: Any = turns,
-        ) -> None:
-            k = turns[turn]
-            made[k] = judge(candidates[alive[k]], rung, report)
-
-        for_each(work, len(alive), n_threads, report)
+        on_rung = [candidates[k] for k in alive]
+        made = _judged_together(judge, on_rung, rung, n_threads, report, price)
         if rung == rungs[-1]:
             for k, judgement in zip(alive, made, strict=True):
                 found[k] = judgement
@@ -103,3 +89,22 @@ def final_judgements(
         kept = {*others[: -(-len(others) // KEPT)]}
         alive = [one for k, one in enumerate(alive) if k in kept or one in stay]
     return found
+
+
+def _judged_together(
+    judge: Callable[[Any, int, Report], Judgement],
+    candidates: Sequence[Any],
+    rung: int,
+    n_threads: int,
+    report: Report,
+    price: Callable[[Any], float],
+) -> list[Any]:
+    """Judgements of all; the dearest begin first, so that threads end together."""
+    made: list[Any] = [None] * len(candidates)
+    turns = sorted(range(len(candidates)), key=lambda k: -price(candidates[k]))
+
+    def work(turn: int, report: Report) -> None:
+        made[turns[turn]] = judge(candidates[turns[turn]], rung, report)
+
+    for_each(work, len(turns), n_threads, report)
+    return made
