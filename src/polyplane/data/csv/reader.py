@@ -17,9 +17,9 @@ Rows       of another number of fields than the header, or without one than most
 Remarks    are made once of what may have been meant otherwise: a first line of numbers and words,
            texts that are numbers with decimal commas, a field in quotes that runs over lines.
 Columns, missing values and categories are those of `table`.
-A block of whole records is read by compiled code if all is numbers, else by Arrow. One that Arrow
-refuses is read record by record, which finds the line and the column, and keeps the sound rows
-where bad ones are skipped. All three give the same rows.
+A block of whole records is read by compiled code. One that it refuses, such as one with quotes in
+fields, is read by Arrow; one that Arrow refuses is read record by record, which finds the line and
+the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
 """
 
 import re
@@ -35,28 +35,25 @@ import pyarrow.csv
 
 from polyplane.data.chunk_sizes import rechunked
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
-from polyplane.data.csv.number_blocks import LABEL, SKIPPED, parse_numbers
+from polyplane.data.csv.block_reader import BlockReader
 from polyplane.data.csv.records import (
     Block,
+    Blocks,
     Record,
     after,
-    blocks_of,
-    count_lines,
     delimiter_of,
     first_long_field,
     has_stray_quotes,
     head_of,
-    in_larger_blocks,
+    joined,
     records_of,
-    without_padding,
 )
-from polyplane.data.table.blocks import TableBlock, TableRows
+from polyplane.data.table.blocks import ErrorAt, TableBlock, TableRows
 from polyplane.data.table.kinds import NO_NUMBERS
 from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
 from polyplane.data.table.layout import Layout, Places, TableOptions, places_in
 from polyplane.data.table.rows import laid_out
 from polyplane.data.table.texts import MISSING_TEXTS
-from polyplane.data.text.numbers import PADDING
 
 __all__ = ["CsvOptions", "chunks"]
 
@@ -110,13 +107,14 @@ def _blocks(
     head = head_of(file, path)
     delimiter = options.delimiter or delimiter_of(head)
     has_quotes = not has_stray_quotes(head, delimiter)
-    blocks = blocks_of(file, head, delimiter, path, has_quotes)
+    source = Blocks(file, head, delimiter, path, has_quotes)
+    blocks = iter(source)
     first = next((block for block in blocks if block.text.strip()), None)
     if first is None:
         raise DataError("found no text, expected rows", path)
     records = _first_records(first, delimiter, path, has_quotes)
     if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
-        first = Block(first.text + second.text, first.line)
+        first = joined(first, second)
         records = _first_records(first, delimiter, path, has_quotes)
     has_header = _has_header(records) if options.header is None else options.header
     body = records[1:] if has_header else records
@@ -138,8 +136,9 @@ def _blocks(
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
     if has_header:
         first = after(first, records[0])
-    later = in_larger_blocks(blocks) if reader.has_texts else blocks
-    for block in chain([first], later):
+    if reader.has_texts:
+        source.grow()
+    for block in chain([first], blocks):
         yield reader.rows(block)
 
 
@@ -266,11 +265,11 @@ class _CsvRows:
         self.unsure_line = unsure_line  # a first line that may be a header
         self.has_quotes = has_quotes  # else they are but characters
         self.has_long_field = False  # so far
-        self.has_padding = False  # so far, where Arrow stumbles over it
         self.types = {place: pa.float64() for place in places.numbers + labels}
         self.types |= dict.fromkeys(texts, DICTIONARY)
         self.has_texts = bool(texts)
-        self.uses = None if texts else _uses(places, width)
+        label = None if layout.label_is_text else places.label
+        self.compiled = BlockReader(width, delimiter, has_quotes, label, texts)
         self.conversion = pyarrow.csv.ConvertOptions(
             column_types={str(place): kind for place, kind in self.types.items()},
             include_columns=[str(place) for place in self.types],
@@ -279,31 +278,42 @@ class _CsvRows:
 
     def rows(self, block: Block) -> TableBlock:
         """Rows of a block; the first bad one raises, or bad ones are skipped."""
-        numbers = self._all_numbers(block)
-        if numbers is not None:
-            return numbers
-        self._remark_long_field(block)
-        met, path = _Met(), self.table.path
-        columns, records = self._parsed(block), None
-        if columns is None:
-            columns, records = self._read_one_by_one(block, met)
+        met, path, records = _Met(), self.table.path, list[Record]()
 
         def error_at(row: int, position: int, problem: str) -> DataError:
-            nonlocal records
-            if records is None:
-                records = list(self._records(block))
+            if not records:
+                records.extend(self._records(block))
             return DataError(problem, path, records[row].line, position + 1)
 
-        found = replace(self.table, bad=met).block(columns, error_at)
+        table = replace(self.table, bad=met)
+        found = self._compiled(block, table, error_at)
+        if found is None:
+            self._remark_long_field(block)
+            columns = self._parsed(block)
+            if columns is None:
+                columns, sound = self._read_one_by_one(block, met)
+                records.extend(sound)
+            found = table.block(columns, error_at)
         for error in sorted(met.errors, key=lambda error: error.line or 0):
             self.table.bad.meet(error if self.table.bad.skips else self._with_others(error, block))
         return found._replace(y=_as_integers(found.y))
+
+    def _compiled(self, block: Block, table: TableRows, error_at: ErrorAt) -> TableBlock | None:
+        """Rows of a block that compiled code can read."""
+        places = self.table.places
+        in_numbers = set(places.numbers)
+        wanted = (places.sources[i] for i in table.number_sources)
+        numbers = [place if place in in_numbers else None for place in wanted]
+        found = self.compiled.read(block, numbers)
+        if found is None:
+            return None
+        return table.parsed_block(found.numbers, found.texts, found.y, found.is_whole, error_at)
 
     def _records(self, block: Block) -> Iterator[Record]:
         return records_of(block, self.delimiter, self.table.path, self.has_quotes)
 
     def _remark_long_field(self, block: Block) -> None:
-        if self.has_long_field or not self.has_quotes or b'"' not in block.text:
+        if self.has_long_field or not self.has_quotes or not block.has(b'"'):
             return
         found = first_long_field(block, self.delimiter)
         if found is not None:
@@ -333,33 +343,9 @@ class _CsvRows:
     def _is_sound(self, place: int, field: str) -> bool:
         return self.types[place] == DICTIONARY or _is_number(field)
 
-    def _all_numbers(self, block: Block) -> TableBlock | None:
-        """Rows of a block in which every field that is read is a plain number."""
-        if self.uses is None or b'"' in block.text:
-            return None
-        room = count_lines(block.text) + 1
-        has_label = self.table.places.label is not None
-        X = np.empty((room, len(self.table.places.numbers)), np.float32)
-        y = np.empty(room if has_label else 0)
-        text = np.frombuffer(block.text + bytes(PADDING), np.uint8)
-        n_rows = parse_numbers(text, len(block.text), ord(self.delimiter), self.uses, X, y)
-        if n_rows < 0:
-            return None
-        return self.table.numbers_block(X[:n_rows], _as_integers(y[:n_rows]))
-
     def _parsed(self, block: Block) -> dict[int, Any] | None:
         """Arrow arrays by position; None where Arrow refuses the block."""
-        is_quoted = self.has_quotes and b'"' in block.text
-        found = None
-        if is_quoted or not self.has_padding:
-            found = self._parsed_as_it_is(block.text, is_quoted)
-        if found is None and not is_quoted:  # blanks around ? and NA hide that they are gaps
-            text = without_padding(block.text, self.delimiter)
-            found = self._parsed_as_it_is(text, is_quoted)
-            self.has_padding |= found is not None
-        return found
-
-    def _parsed_as_it_is(self, text: bytes, is_quoted: bool) -> dict[int, Any] | None:
+        text, is_quoted = block.text, self.has_quotes and block.has(b'"')
         if not is_quoted:  # Arrow changes line ends in quotes where parts meet
             try:
                 return self._parsed_in_parts(text, is_quoted, BYTES_A_THREAD)
@@ -424,15 +410,6 @@ class _CsvRows:
                     words += f"; {STATE_HEADER}"
                 raise DataError(words, path, record.line, place + 1) from None
         return values
-
-
-def _uses(places: Places, width: int) -> Array:
-    """What each field is, as `parse_numbers` wants to know it."""
-    uses = np.full(width, SKIPPED, np.int64)
-    uses[places.numbers] = np.arange(len(places.numbers))
-    if places.label is not None:
-        uses[places.label] = LABEL
-    return uses
 
 
 def _as_integers(y: Array) -> Array:

@@ -71,7 +71,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     """The rows of X; a layout that is open is learned from them, or grows."""
     learns = not layout.is_learned
-    if not learns and block.is_whole and not layout.categories.width:
+    if not learns and block.is_whole and not block.others and not layout.categories.width:
         return block.numbers
     if learns:
         learn_kinds(block.others, layout)

@@ -16,7 +16,7 @@ from polyplane.data.chunks import Array
 
 __all__ = [
     "MISSING_TEXTS", "NONE", "Texts", "arrow_of", "codes_of", "is_null", "merged", "strings_of",
-    "texts_of", "words_of",
+    "stripped", "texts_of", "words_of",
 ]  # fmt: skip
 
 MISSING_TEXTS = (
@@ -52,9 +52,14 @@ def texts_of(column: Any) -> Texts:
     """An Arrow array of any type as text, missing values marked."""
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
-    plain = pc.utf8_trim_whitespace(_as_strings(column.dictionary))
+    return stripped(_as_strings(column.dictionary), codes_of(column.indices))
+
+
+def stripped(values: Any, codes: Array) -> Texts:
+    """Texts of values as they are written: spaces around them don't count, and some are missing."""
+    plain = pc.utf8_trim_whitespace(values)
     is_missing = pc.is_in(plain, value_set=_missing_texts())
-    return _with_different(plain, is_missing, codes_of(column.indices))
+    return _with_different(plain, is_missing, codes)
 
 
 def _as_strings(values: Any) -> Any:
