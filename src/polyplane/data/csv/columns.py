@@ -17,7 +17,7 @@ from polyplane.data.text.numbers import (
     POWERS,
     byte_at,
     byte_bits,
-    digits,
+    few_digits,
     first_bit,
     leading_digits,
     put_single,
@@ -58,9 +58,10 @@ def _edges(text: Any, stops: Any, k: Any, quote: Any) -> Any:
         end -= 1
     if start < end and byte_at(text, start) == quote:
         start, end = start + 1, end - 1
-    while start < end and _is_blank(byte_at(text, start)):
-        n_blanks = first_bit(~byte_bits(text, start, SPACE))
-        start = min(end, start + max(1, n_blanks))
+    if _is_blank(byte_at(text, start)):  # often one
+        start = min(end, start + 1)
+        while start < end and _is_blank(byte_at(text, start)):
+            start = min(end, start + max(1, first_bit(~byte_bits(text, start, SPACE))))
     while start < end and _is_blank(byte_at(text, end - 1)):
         end -= 1
         while end - WORD >= start and word_at(text, end - WORD, WORD) == BLANKS:
@@ -87,14 +88,13 @@ def _read_number(text: Any, start: Any, end: Any, is_single: Any) -> Any:
     is_negative = byte_at(text, start) == MINUS
     first = start + is_negative
     n = leading_digits(text, first)
-    if 0 < n < WORD:
-        number, p = np.float64(digits(text, first, n)), first + n
-        if p == end:
-            return number, is_negative, True
-        m = leading_digits(text, p + 1)
-        if byte_at(text, p) == POINT and 0 < m < WORD and p + 1 + m == end:
-            number = number * POWERS[m] + np.float64(digits(text, p + 1, m))  # below 2^53
-            return number / POWERS[m], is_negative, True
+    point = first + n
+    has_point = byte_at(text, point) == POINT
+    m = leading_digits(text, point + 1) * has_point
+    if n < WORD and m < WORD and n + m > 0 and point + has_point + m == end:
+        whole = np.float64(few_digits(text, first, n)) * POWERS[m]  # without a branch on the point
+        whole += np.float64(few_digits(text, point + 1, m))  # below 2^53
+        return whole / POWERS[m], is_negative, True
     number, is_negative, p, verdict = read_number(text, start, is_single)
     return number, is_negative, verdict == KNOWN and p == end
 

@@ -1,8 +1,8 @@
 """The different texts of columns, numbered as they are met while text is read.
 
 Each column has a table with open addressing: a slot holds the number of a text, or `EMPTY`. Texts
-of all columns stand in one pool of bytes, one after the other; of each the first eight bytes are
-kept beside it, so that short ones are compared without it. A table starts with `MISSING_TEXTS`,
+of all columns stand in one pool of bytes, one after the other; of each the first sixteen bytes are
+kept beside it, so that most are compared without it. A table starts with `MISSING_TEXTS`,
 whose numbers are below those that count.
 
 A full table, or a full pool, stops the reading: its owner makes room and goes on.
@@ -26,10 +26,10 @@ __all__ = [
     "opened", "word_at",
 ]  # fmt: skip
 
-WORD = 8  # bytes
+WORD, TWO_WORDS = 8, 16  # bytes
 EMPTY, FULL = -1, -2
 N_MISSING = len(MISSING_TEXTS)
-FIRST_SLOTS = 128  # of a column; half of them may be taken
+FIRST_SLOTS = 512  # of a column; half of them may be taken
 GROWTH = 4
 MANY = 1 << 12  # texts of a column, which are forgotten after a block
 FIRST_POOL = 1 << 12
@@ -45,7 +45,7 @@ class Tables(NamedTuple):
 
     slots: Array
     starts: Array  # and the end
-    words: Array  # the first eight bytes of each text, and 0 behind shorter ones
+    words: Array  # the first sixteen bytes of each text as two words, 0 behind shorter ones
     offsets: Array  # of texts in the pool
     lengths: Array
     counts: Array  # texts of each column, with those that are missing
@@ -64,15 +64,15 @@ def _word_at(builder: Any, text: Any, offset: Any, n: Any) -> Any:
     pointer = builder.bitcast(builder.gep(text, [offset]), I64.as_pointer())
     word = builder.load(pointer, align=1)
     kept = builder.sub(builder.shl(I64(1), builder.shl(n, I64(3))), I64(1))
-    return builder.select(builder.icmp_signed(">=", n, I64(WORD)), word, builder.and_(word, kept))
+    first = builder.select(builder.icmp_signed(">", n, I64(0)), builder.and_(word, kept), I64(0))
+    return builder.select(builder.icmp_signed(">=", n, I64(WORD)), word, first)
 
 
 def _numpy_word_at(text: Any, offset: int, n: int) -> int:
     if offset < 0 or offset + WORD > len(text):
         raise IndexError(f"a word from {offset} on in an array of {len(text)}")
-    return int.from_bytes(
-        text[offset : offset + min(n, WORD)].tobytes(), "little", signed=n >= WORD
-    )
+    kept = text[offset : offset + min(max(n, 0), WORD)].tobytes()
+    return int.from_bytes(kept, "little", signed=n >= WORD)
 
 
 def _mixed(builder: Any, number: Any, word: Any) -> Any:
@@ -85,23 +85,23 @@ def _numpy_mixed(number: int, word: int) -> int:
     return _signed(product ^ (product >> 32))
 
 
-# the eight bytes from i on, those from the n-th on as 0
+# the eight bytes from i on, those from the n-th on as 0; n may be negative
 word_at = primitive(INTEGER, (SPAN, OFFSET, INTEGER), _word_at, _numpy_word_at)
 mixed = primitive(INTEGER, (INTEGER, INTEGER), _mixed, _numpy_mixed)
 
 
 @inlined
 def _hash_of(text: Any, start: Any, n: Any) -> Any:
-    number = mixed(n, word_at(text, start, n))
-    for k in range(WORD, n, WORD):
+    number = mixed(mixed(n, word_at(text, start, n)), word_at(text, start + WORD, n - WORD))
+    for k in range(TWO_WORDS, n, WORD):
         number = mixed(number, word_at(text, start + k, n - k))
     return number
 
 
 @inlined
 def _is_same(text: Any, start: Any, pool: Any, offset: Any, n: Any) -> Any:
-    """Whether texts whose first words are equal are so beyond these."""
-    for k in range(WORD, n, WORD):
+    """Whether texts whose first two words are equal are so beyond these."""
+    for k in range(TWO_WORDS, n, WORD):
         if word_at(text, start + k, n - k) != word_at(pool, offset + k, n - k):
             return False
     return True
@@ -132,7 +132,7 @@ def opened(tables: Any, column: Any) -> Any:
         column,
         shifted(span(tables.slots), first),
         tables.starts[column + 1] - first - 1,
-        shifted(span(tables.words), first >> 1),
+        shifted(span(tables.words), first),
         shifted(span(tables.offsets), first >> 1),
         shifted(span(tables.lengths), first >> 1),
         span(tables.counts),
@@ -147,16 +147,19 @@ def opened(tables: Any, column: Any) -> Any:
 @inlined
 def number_of(text: Any, start: Any, n: Any, column: Any) -> Any:
     """The number of the `n` bytes from `start` on; a new text gets one, or FULL without room."""
-    word = word_at(text, start, n)
+    word, next_word = word_at(text, start, n), word_at(text, start + WORD, n - WORD)
     slot = _hash_of(text, start, n) & column.hash_bits & column.last
     while True:
         number = np.int64(at(column.slots, slot))
         if number == EMPTY:
             return _added(text, start, n, column, slot)
         if (
-            at(column.words, number) == word
+            at(column.words, 2 * number) == word
+            and at(column.words, 2 * number + 1) == next_word
             and at(column.lengths, number) == n
-            and (n <= WORD or _is_same(text, start, column.pool, at(column.offsets, number), n))
+            and (
+                n <= TWO_WORDS or _is_same(text, start, column.pool, at(column.offsets, number), n)
+            )
         ):
             return number
         slot = (slot + 1) & column.last
@@ -176,7 +179,8 @@ def _added(text: Any, start: Any, n: Any, column: Any, slot: Any) -> Any:
             oddness = np.int64(NOT_ASCII)
     if n > 0 and min(byte_at(text, start), byte_at(text, start + n - 1)) <= BLANK:
         oddness = max(oddness, np.int64(ODD_EDGES))
-    put(column.words, number, word_at(text, start, n))
+    put(column.words, 2 * number, word_at(text, start, n))
+    put(column.words, 2 * number + 1, word_at(text, start + WORD, n - WORD))
     put(column.lengths, number, n)
     put(column.offsets, number, used)
     put(column.slots, slot, np.int32(number))
@@ -224,7 +228,7 @@ def _empty_tables(n_slots: Array | Sequence[int], n_pool: int, hash_bits: int) -
     return Tables(
         np.full(starts[-1], EMPTY, np.int32),
         starts,
-        np.zeros(n_texts, np.int64),
+        np.zeros(2 * n_texts, np.int64),
         np.zeros(n_texts, np.int64),
         np.zeros(n_texts, np.int64),
         np.zeros(n_columns, np.int64),

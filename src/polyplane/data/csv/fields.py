@@ -25,7 +25,7 @@ from polyplane.data.text.numbers import (
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.tiles import I64, at, primitive, put, span
 
-__all__ = ["NO_QUOTE", "Fields", "fields_of", "last_record_end"]
+__all__ = ["NO_QUOTE", "Fields", "count_line_ends", "fields_of", "last_record_end"]
 
 LINE_FEED, CARRIAGE_RETURN = b"\n\r"
 NO_QUOTE = 0  # in place of a quote, where it is but a character: no block has NUL bytes
@@ -158,6 +158,18 @@ def fields_of(text: Array, size: int, width: int, delimiter: int, quote: int) ->
         return None
     n_rows = _list_rows(text, stops, n_stops, ends, n_ends, width, firsts)
     return None if n_rows < 0 else Fields(stops[:n_stops], firsts[:n_rows])
+
+
+@jit
+def count_line_ends(text: Any, start: Any, stop: Any) -> Any:
+    """How many lines end between two places, by LF, CRLF or CR."""
+    source, n_lines = span(text), 0
+    for block in range(start, stop, BLOCK):
+        line_ends = _line_end_bits(source, block)
+        if stop - block < BLOCK:
+            line_ends &= low_bits(stop - block)
+        n_lines += count_bits(line_ends)
+    return n_lines
 
 
 @jit

@@ -11,7 +11,7 @@ import numpy as np
 
 from polyplane.data.careful_reading import parts_up_to, read_up_to
 from polyplane.data.chunks import Array, DataError
-from polyplane.data.csv.fields import last_record_end
+from polyplane.data.csv.fields import count_line_ends, last_record_end
 from polyplane.data.text.numbers import PADDING
 from polyplane.engine.jit import jit
 
@@ -56,6 +56,11 @@ class Block(NamedTuple):
     def text(self) -> bytes:
         """The records by themselves."""
         return self.buffer[self.start : self.stop]
+
+    def has_text(self) -> bool:
+        """Whether they are more than blanks and line ends."""
+        few = self.buffer[self.start : min(self.start + LOOKED_AT, self.stop)]
+        return bool(few.strip() or self.text.strip())
 
     def has(self, byte: bytes) -> bool:
         """Whether that byte is in them."""
@@ -113,13 +118,13 @@ class Blocks:
             end = self._end_of_block(buffer, size, line, is_last=not parts)
             if end:
                 yield Block(buffer, 0, end, line)
-                line += count_lines(buffer, 0, end)
+                line += _count_lines(buffer, 0, end)
             rest = buffer[end:size]
 
     def _end_of_block(self, buffer: bytes, size: int, line: int, is_last: bool) -> int:
         end, open_quote = _end_of_records(buffer, size, self._delimiter, self._has_quotes)
         if open_quote >= 0 and (is_last or size > LONGEST_RECORD):
-            line += count_lines(buffer, 0, open_quote)
+            line += _count_lines(buffer, 0, open_quote)
             raise DataError("found a quote that is not closed, expected its end", self._path, line)
         if is_last:
             return size
@@ -131,22 +136,13 @@ class Blocks:
 def _check_nul(buffer: bytes, start: int, stop: int, line: int, path: str) -> None:
     place = buffer.find(b"\0", start, stop)
     if place >= 0:
-        line += count_lines(buffer, 0, place)
+        line += _count_lines(buffer, 0, place)
         raise DataError("found a NUL byte, expected UTF-8 text (is this UTF-16?)", path, line)
 
 
-def count_lines(text: bytes, start: int, stop: int) -> int:
-    """How many lines end between two places of a text, by LF, CRLF or CR."""
-    return int(_count_lines(np.frombuffer(text, np.uint8)[start:stop]))
-
-
-@jit
-def _count_lines(text: Array) -> int:
-    n_lines, was_return = 0, False
-    for c in text:
-        n_lines += (c == CARRIAGE_RETURN) | ((c == LINE_FEED) & (not was_return))
-        was_return = c == CARRIAGE_RETURN
-    return n_lines
+def _count_lines(buffer: bytes, start: int, stop: int) -> int:
+    """How many lines end between two places of a buffer."""
+    return int(count_line_ends(np.frombuffer(buffer, np.uint8), start, stop))
 
 
 def _end_of_records(buffer: bytes, size: int, delimiter: str, has_quotes: bool) -> tuple[int, int]:
@@ -186,11 +182,13 @@ def _scan(text: Array, delimiter: int) -> tuple[int, int]:
 
 def first_long_field(block: Block, delimiter: str) -> tuple[int, int] | None:
     """The line and the number of lines of the first field that has several; None without one."""
-    text = block.text
-    start, end = _long_field(np.frombuffer(text, np.uint8), ord(delimiter))
+    text = np.frombuffer(block.buffer, np.uint8)[block.start : block.stop]
+    start, end = _long_field(text, ord(delimiter))
     if start < 0:
         return None
-    return block.line + count_lines(text, 0, start), 1 + count_lines(text, start, end)
+    first, last = block.start + start, block.start + end
+    line = block.line + _count_lines(block.buffer, block.start, first)
+    return line, 1 + _count_lines(block.buffer, first, last)
 
 
 @jit

@@ -301,11 +301,10 @@ def _labels_of(column: Any, is_text: bool) -> tuple[Array, Array]:
 
 
 def _text_labels(texts: Texts) -> tuple[Array, Array]:
-    used = np.flatnonzero(texts.counts())
-    places = np.full(len(texts.values) + 1, NONE)  # NONE reads the last
-    places[used] = np.arange(used.size)
-    names = np.array([*texts.values.take(arrow_of(used)).to_pylist(), ""])
-    return names[places[texts.codes]], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
+    present = np.array([*texts.present().to_pylist(), ""])
+    names = np.empty(len(texts.values) + 1, present.dtype)  # NONE reads the last
+    names[texts.used], names[-1] = present[:-1], ""
+    return names[texts.codes], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
 
 
 def _flaws(y: Array, lacks: Array) -> Array:

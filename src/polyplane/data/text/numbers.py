@@ -35,6 +35,7 @@ __all__ = [
     "count_byte",
     "digits",
     "ends_token",
+    "few_digits",
     "first_bit",
     "is_blank",
     "is_digit",
@@ -155,10 +156,23 @@ def _numpy_non_digits(text: Any, offset: int) -> int:
 
 def _digits(builder: Any, text: Any, offset: Any, n: Any) -> Any:
     unused = builder.sub(I64(64), builder.shl(n, I64(3)))
-    word = builder.shl(_load(builder, text, offset, I64), unused)
+    return _sum_of_digits(builder, builder.shl(_load(builder, text, offset, I64), unused))
+
+
+def _sum_of_digits(builder: Any, word: Any) -> Any:
     for mask, factor, shift in SWAR:
         word = builder.lshr(builder.mul(builder.and_(word, I64(mask)), I64(factor)), I64(shift))
     return word
+
+
+def _few_digits(builder: Any, text: Any, offset: Any, n: Any) -> Any:
+    word = builder.shl(_load(builder, text, offset, I64), I64(8))  # all 8 at once is undefined
+    return _sum_of_digits(builder, builder.shl(word, builder.sub(I64(56), builder.shl(n, I64(3)))))
+
+
+def _numpy_few_digits(text: Any, offset: int, n: int) -> int:
+    assert 0 <= n < 8
+    return int(_window(text, offset, 8)[:n].tobytes() or b"0")
 
 
 def _numpy_digits(text: Any, offset: int, n: int) -> int:
@@ -210,11 +224,13 @@ leading_digits = primitive(INTEGER, (SPAN, OFFSET), _leading_digits, _numpy_lead
 odd_bits = primitive(INTEGER, (SPAN, OFFSET), _odd_bits, _numpy_odd_bits)
 # the number in the n bytes from i on, all digits; n is 1 to 8
 digits = primitive(INTEGER, (SPAN, OFFSET, INTEGER), _digits, _numpy_digits)
+# the same for n from 0 to 7; none is 0
+few_digits = primitive(INTEGER, (SPAN, OFFSET, INTEGER), _few_digits, _numpy_few_digits)
 first_bit = primitive(
     INTEGER,
     (INTEGER,),
     lambda b, mask: b.cttz(mask, I1(0)),
-    lambda mask: (mask & -mask).bit_length() - 1 if mask else BLOCK,
+    lambda mask: int(mask & -mask).bit_length() - 1 if mask else BLOCK,
 )
 count_bits = primitive(
     INTEGER, (INTEGER,), lambda b, mask: b.ctpop(mask), lambda mask: mask.bit_count()
