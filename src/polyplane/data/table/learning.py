@@ -26,7 +26,7 @@ RARE_SHARE = 50  # of fewer rows than a thousand, one in so many
 WORDS_PER_RARE = 4  # words may be rarer than categories: a text has many
 ROWS_FOR_MEDIANS = 1 << 13  # where a column has no gaps, and its median is but a precaution
 DIGITS = 11, 11, 10  # bits of a float32, by which numbers are told apart one after the other
-SIGN, INFINITE, NOT_A_KEY = 1 << 31, 0x7F800000, -1
+SIGN, INFINITE, NO_KEY = 1 << 31, 0x7F800000, 1 << 32
 
 
 def learn_kinds(others: Mapping[int, Any], layout: Layout) -> None:
@@ -94,12 +94,10 @@ def _find_middle(bits: Any, steps: Any, some: Any, counts: Any, keys: Any) -> No
         n = 0
         for i in range(0, bits.shape[0], steps[column]):
             some[n] = _key_of(bits[i, column])
-            n += some[n] != NOT_A_KEY
+            n += some[n] != NO_KEY
         if n > 0:
-            keys[0, column] = _key_of_rank(some, n, (n - 1) // 2, counts)
-            keys[1, column] = keys[0, column]
-        if n > 0 and n % 2 == 0:
-            keys[1, column] = _key_of_rank(some, n, n // 2, counts)
+            lower = _key_of_rank(some, n, (n - 1) // 2, counts)
+            keys[0, column], keys[1, column] = lower, _key_after(some, n, n // 2, lower)
 
 
 @inlined
@@ -107,8 +105,18 @@ def _key_of(bits: Any) -> Any:
     """A whole number from 0 on that rises with the float32 of these bits."""
     size = np.int64(bits) & (SIGN - 1)
     if size > INFINITE:
-        return NOT_A_KEY
+        return NO_KEY
     return SIGN + size if bits >= 0 else SIGN - 1 - size
+
+
+@inlined
+def _key_after(keys: Any, n: Any, rank: Any, lower: Any) -> Any:
+    """The key of a rank that is that of `lower`, or the next."""
+    n_before, above = 0, NO_KEY
+    for i in range(n):
+        n_before += keys[i] <= lower
+        above = min(above, keys[i] if keys[i] > lower else NO_KEY)
+    return lower if n_before > rank else above
 
 
 @inlined
