@@ -231,7 +231,7 @@ def _written(numbers: Array, facets: Sequence[Facet | WordFacet], layout: Layout
     names = {source.name for source in layout.sources}
     is_narrow = len(names) == len(layout.sources) and 0 < categories.width <= MOST_MARKS
     single = [facet for facet in facets if isinstance(facet, Facet)]
-    if is_narrow and not categories.n_hash and len(single) == len(facets):
+    if is_narrow and not categories.n_hash and 0 < len(single) == len(facets):
         entries = _marked_entries(numbers, single, tables, categories.width)
     else:
         entries = _sorted_entries(numbers, facets, tables)
