@@ -233,10 +233,12 @@ class Categories:
         no_value, is_used = bool(is_used[-1]), is_used[:-1]
         is_own = is_used if is_common is None else is_used & is_common
         new = np.flatnonzero(is_own & (self._places(facet) == NONE))
-        values = facet.values.take(arrow_of(new)).to_pylist()
+        values = facet.values
+        if new.size < len(values):
+            values = values.take(arrow_of(new))
         met = [
             (row, Pair(source, what, value))
-            for row, value in zip(first_rows[new].tolist(), values, strict=True)
+            for row, value in zip(first_rows[new].tolist(), values.to_pylist(), strict=True)
         ]
         others = first_rows[:-1][is_used & ~is_own]
         if what == VALUE and others.size:
