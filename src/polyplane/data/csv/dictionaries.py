@@ -32,7 +32,7 @@ N_MISSING = len(MISSING_TEXTS)
 FIRST_SLOTS = 512  # of a column; half of them may be taken
 GROWTH = 8
 MANY = 1 << 12  # texts of a column, which are forgotten after a block
-FIRST_POOL = 1 << 12
+FIRST_POOL = 1 << 16  # bytes; those that are not used cost nothing
 FACTOR = 0x9E3779B97F4A7C15  # odd, its bits as good as random: 2^64 over the golden ratio
 ALL_BITS = (1 << 64) - 1
 BLANK, DELETE = 32, 127  # the ends of what is plain ASCII
@@ -257,6 +257,7 @@ class Dictionaries:
         n_slots, n_pool = np.diff(tables.starts), tables.pool.size
         if 2 * tables.counts[column] >= n_slots[column]:
             n_slots[column] *= GROWTH
+            n_pool = max(n_pool, GROWTH * int(tables.n_used[0]))  # as many more bytes will come
         else:
             n_pool *= GROWTH
         self._move(n_slots, n_pool, tables.counts)

@@ -22,6 +22,7 @@ fields, is read by Arrow; one that Arrow refuses is read record by record, which
 the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
 """
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -170,11 +171,6 @@ class _CsvRows:
         self.has_texts = bool(texts)
         label = None if layout.label_is_text else places.label
         self.compiled = BlockReader(width, delimiter, has_quotes, label, texts)
-        self.conversion = pyarrow.csv.ConvertOptions(
-            column_types={str(place): kind for place, kind in self.types.items()},
-            include_columns=[str(place) for place in self.types],
-            null_values=MISSING_TEXTS,
-        )
 
     def rows(self, block: Block) -> TableBlock:
         """Rows of a block; the first bad one raises, or bad ones are skipped."""
@@ -257,6 +253,14 @@ class _CsvRows:
         except pa.ArrowException:
             return None
 
+    @functools.cached_property
+    def _conversion(self) -> pyarrow.csv.ConvertOptions:
+        return pyarrow.csv.ConvertOptions(
+            column_types={str(place): kind for place, kind in self.types.items()},
+            include_columns=[str(place) for place in self.types],
+            null_values=MISSING_TEXTS,
+        )
+
     def _parsed_in_parts(self, text: bytes, is_quoted: bool, n_bytes: int) -> dict[int, Any]:
         """By several threads, each of which parses so many bytes at once."""
         table = pyarrow.csv.read_csv(
@@ -269,7 +273,7 @@ class _CsvRows:
                 newlines_in_values=is_quoted,
                 quote_char='"' if is_quoted else False,
             ),
-            self.conversion,
+            self._conversion,
         ).combine_chunks()
         return {int(name): table.column(name).chunk(0) for name in table.column_names}
 
