@@ -31,6 +31,13 @@ def test_text_is_read_by_its_rules(form, batch):
         reader.check(seed)
 
 
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_all_ways_of_reading_csv_agree_in_every_word(batch):
+    n_files = 30 if jit_is_disabled() else 150 if IS_NIGHT else 75
+    for seed in range(batch * n_files, (batch + 1) * n_files):
+        random_csv.check_ways(seed)
+
+
 def test_a_case_that_fails_is_written_to_a_file_with_its_seed(tmp_path, monkeypatch, capsys):
     def check(seed):
         assert seed != 5

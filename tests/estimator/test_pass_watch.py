@@ -131,6 +131,32 @@ def test_an_interruption_in_between_can_be_resumed(machine):
     assert machine.evals_result_ == whole.evals_result_
 
 
+def test_a_model_file_keeps_the_results(machine, tmp_path):
+    machine.fit(X, Y, eval_set=SETS)
+    path = tmp_path / "watched.model"
+    pp.save(machine, path)
+    loaded = pp.load(path)
+    assert machine.evals_result_
+    assert loaded.evals_result_ == machine.evals_result_
+    assert [*loaded.evals_result_["valid_0"]] == [*machine.evals_result_["valid_0"]]
+    pp.save(machine, path, training=False)
+    assert pp.load(path).evals_result_ == {}
+
+
+def test_an_interruption_can_be_resumed_from_a_file(machine, tmp_path):
+    whole = pickle.loads(pickle.dumps(machine)).fit(X, Y, eval_set=SETS)
+
+    def interrupt(record):
+        if record.n_iter == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        machine.fit(X, Y, eval_set=SETS, callbacks=interrupt)
+    pp.save(machine, tmp_path / "half.model")
+    resumed = pp.load(tmp_path / "half.model").resume(X, Y, eval_set=SETS)
+    assert resumed.evals_result_ == whole.evals_result_
+
+
 def test_partial_fit_leaves_the_results_of_the_fit(machine):
     machine.fit(X, Y, eval_set=SETS)
     before = machine.evals_result_

@@ -6,6 +6,7 @@ import signal
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -20,6 +21,7 @@ from polyplane import (
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import read, stream
 from polyplane.data.writing import write
+from polyplane.estimator.files.saving import load, save
 from polyplane.estimator.streams import RowStream, fit_stream
 from tests.contract.sameness import assert_same_model, assert_same_scores, set_where_there
 
@@ -314,3 +316,81 @@ def test_a_stream_is_told_from_rows(path, rows):
     assert isinstance(stream(path), RowStream)
     for other in (*rows, rows[0].toarray(), [[1]], path, os.fspath(path), None):
         assert not isinstance(other, RowStream)
+
+
+# Tables
+
+
+COLOURS = ["red", "blue", "green", "violet"]
+
+
+def table(n_rows, seed=0):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "size": random.integers(0, 9, n_rows).astype(float),
+            "colour": np.array(COLOURS, object)[random.integers(0, 4, n_rows)],
+        }
+    )
+    frame.loc[random.random(n_rows) < 0.1, "size"] = np.nan
+    frame["kind"] = np.where((frame["colour"] == "red") ^ (frame["size"] > 4), "a", "b")
+    return frame
+
+
+@pytest.fixture
+def csv_path(tmp_path):
+    path = tmp_path / "table.csv"
+    table(200).to_csv(path, index=False)
+    return path
+
+
+def test_a_stream_of_a_table_leaves_its_layout(machine, csv_path, tmp_path):
+    rows = stream(csv_path, chunk_rows=50)
+    machine.set_params(max_iter=2).fit(rows)
+    new = table(50, seed=1).drop(columns="kind")
+    assert machine.layout_ == rows.layout
+    assert machine.layout_ is not rows.layout
+    assert machine.n_features_in_ == 2
+    assert machine.feature_names_in_.tolist() == ["size", "colour"]
+    new_path = tmp_path / "new.csv"
+    new.assign(kind="a").to_csv(new_path, index=False)
+    X, _ = read(new_path, layout=rows.layout.copied())
+    expected = machine.decision_function(X)
+    assert_same_scores_of(machine, new, expected)
+    assert_same_scores_of(machine, new[["colour", "size"]], expected)
+    save(machine, tmp_path / "table.model")
+    assert_same_scores_of(load(tmp_path / "table.model"), new, expected)
+
+
+def assert_same_scores_of(model, X, expected):
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+def test_a_model_of_one_table_goes_on_with_a_wider_one(machine, csv_path, tmp_path):
+    """Columns that the second stream is the first to meet are learned, as without a layout."""
+    machine.set_params(warm_start=True).fit(stream(csv_path, chunk_rows=50))
+    width = machine.layout_.width
+    wide = table(100, seed=2)
+    wide.loc[::3, "colour"] = "black"
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    rows = stream(tmp_path / "wide.csv", chunk_rows=50, layout=machine.layout_.copied())
+    machine.fit(rows)
+    assert machine.layout_ == rows.layout
+    assert machine.layout_.width == width + 1
+    assert machine.predict(wide.drop(columns="kind")).shape == (100,)
+
+
+def test_a_stream_without_a_table_leaves_no_layout(machine, path, rows):
+    machine.fit(stream(path, chunk_rows=20))
+    assert not hasattr(machine, "layout_")
+    assert machine.n_features_in_ == rows[0].shape[1]
+
+
+def test_a_layout_that_an_error_interrupts_stays_that_of_before(machine, csv_path, tmp_path):
+    machine.set_params(warm_start=True).fit(stream(csv_path, chunk_rows=50))
+    before = machine.layout_
+    (tmp_path / "bad.csv").write_text("size,colour,kind\n" + "1,red,a\n" * 250 + "x,red,a\n")
+    with pytest.raises(DataError):
+        machine.fit(stream(tmp_path / "bad.csv", chunk_rows=50))
+    assert machine.layout_ is before
+    assert machine.n_features_in_ == 2

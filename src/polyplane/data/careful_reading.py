@@ -6,18 +6,23 @@ from typing import Any, BinaryIO
 
 from polyplane.data.chunks import DataError
 
-__all__ = ["as_data_errors", "read_up_to"]
+__all__ = ["as_data_errors", "parts_up_to", "read_up_to"]
 
 STEP = 1 << 20  # bytes asked for at once, so that a false size allocates nothing
 
 
 def read_up_to(file: BinaryIO, size: int) -> bytes:
     """`size` bytes, fewer only where the file ends, even if a pipe brings them in pieces."""
+    return b"".join(parts_up_to(file, size))
+
+
+def parts_up_to(file: BinaryIO, size: int) -> list[bytes]:
+    """The same in parts, for those who join them to something else."""
     parts = []
     while size > 0 and (part := file.read(min(size, STEP))):
         parts.append(part)
         size -= len(part)
-    return b"".join(parts)
+    return parts
 
 
 @contextlib.contextmanager

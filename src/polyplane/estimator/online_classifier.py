@@ -29,7 +29,10 @@ from polyplane.estimator.pass_watch import hinge_loss
 from polyplane.estimator.thread_safety import reads
 from polyplane.model.input_rows import check_scores
 
-__all__ = ["A_NUMBER_OF_THREADS", "OnlineClassifier", "give_training", "record_of", "training_of"]
+__all__ = [
+    "A_NUMBER_OF_THREADS", "OnlineClassifier", "evaluations_of", "give_evaluations",
+    "give_training", "record_of", "training_of",
+]  # fmt: skip
 
 A_NUMBER_OF_THREADS = Range(
     lambda v: v is None or (is_whole(v) and v != 0), "None or a whole number other than 0"
@@ -190,3 +193,15 @@ def give_training(estimator: Any, training: Any) -> None:
 def record_of(estimator: Any) -> Any:
     """What is left of its training and scores rows; in the middle of a fit, so far."""
     return estimator._record()
+
+
+def evaluations_of(estimator: Any) -> dict[str, dict[str, list[float]]]:
+    """What `evals_result_` shows, itself."""
+    found: dict[str, dict[str, list[float]]] = vars(estimator).get("_evals_result", {})
+    return found
+
+
+def give_evaluations(estimator: Any, evaluations: dict[str, dict[str, list[float]]]) -> None:
+    """Let `evals_result_` show them."""
+    if evaluations:
+        estimator._evals_result = evaluations

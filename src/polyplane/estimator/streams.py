@@ -3,6 +3,7 @@
 A pass hands each chunk to `partial_fit`. With `shuffle` rows are mixed within a window of chunks,
 anew in each pass; without it a pass is exactly `partial_fit` over the chunks, one by one.
 Columns and classes are met as they come: a class that is not announced starts with its first row.
+A stream of tables leaves its layout to the estimator, which then takes frames, too.
 """
 
 import contextlib
@@ -15,13 +16,14 @@ from sklearn.utils import check_random_state
 
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
+from polyplane.data.table.layout import Layout
 from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.pass_watch import PassWatch, watch_of
 from polyplane.estimator.progress import StreamReport, stream_progress
 from polyplane.estimator.resuming import check_can_resume, interrupts_wait
-from polyplane.estimator.tables import width_of
+from polyplane.estimator.tables import give_layout, take_layout, width_of
 from polyplane.estimator.thread_safety import writing
 
 __all__ = [
@@ -100,7 +102,7 @@ def _fit_stream(
     if resumes:
         check_can_learn_on(model)
         check_can_resume(model, hasattr(model, "_stream_course"))
-    with _started_anew(model, resumes):
+    with _started_anew(model, resumes), _layout_of(model, stream):
         course = model._stream_course = _course_of(model)
         title = type(model).__name__
         watch: PassWatch | None = None
@@ -217,6 +219,21 @@ def _check_classes(model: Any) -> None:
             f"{type(model).__name__} needs rows of at least 2 classes; the stream holds only one "
             f"class, {model.classes_.tolist()[0]!r}."
         )
+
+
+@contextlib.contextmanager
+def _layout_of(model: Any, stream: RowStream) -> Iterator[None]:
+    """Rows of chunks are laid out; afterwards the model takes tables as the stream does.
+
+    In the middle of a pass the stream may have met more columns than the model: then it does not.
+    """
+    before = take_layout(model)
+    try:
+        yield
+    finally:
+        layout: Layout | None = getattr(stream, "layout", None)
+        if hasattr(model, "n_features_in_"):
+            give_layout(model, layout.copied() if layout and layout.sources else before)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, ro
 from polyplane.data.table.layout import Layout
 from polyplane.engine.inspection import largest_magnitude
 
-__all__ = ["TableRows", "give_layout", "layout_of", "rows_of_table", "width_of"]
+__all__ = ["TableRows", "give_layout", "layout_of", "rows_of_table", "take_layout", "width_of"]
 
 FROM_DTYPE = "from_dtype"
 ROWS_COPIED = 1 << 12  # at once, to look for gaps
@@ -62,6 +62,16 @@ def give_layout(estimator: Any, layout: Layout | None) -> None:
     if layout.has_names:
         names = [source.name for source in layout.sources]
         estimator.feature_names_in_ = np.array(names, object)
+
+
+def take_layout(estimator: Any) -> Layout | None:
+    """Let an estimator take rows that are laid out, and only these; return the layout it had."""
+    layout = layout_of(estimator)
+    if layout is not None:
+        estimator.n_features_in_ = layout.width
+        for name in ("layout_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
+    return layout
 
 
 def rows_of_table(estimator: Any, X: Any, begins: bool, grows: bool) -> Any:

@@ -17,16 +17,15 @@ Rows       of another number of fields than the header, or without one than most
 Remarks    are made once of what may have been meant otherwise: a first line of numbers and words,
            texts that are numbers with decimal commas, a field in quotes that runs over lines.
 Columns, missing values and categories are those of `table`.
-A block of whole records is read by compiled code if all is numbers, else by Arrow. One that Arrow
-refuses is read record by record, which finds the line and the column, and keeps the sound rows
-where bad ones are skipped. All three give the same rows.
+A block of whole records is read by compiled code. One that it refuses, such as one with quotes in
+fields, is read by Arrow; one that Arrow refuses is read record by record, which finds the line and
+the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -35,42 +34,43 @@ import pyarrow.csv
 
 from polyplane.data.chunk_sizes import rechunked
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
-from polyplane.data.csv.number_blocks import LABEL, SKIPPED, parse_numbers
+from polyplane.data.csv.block_reader import BlockReader
+from polyplane.data.csv.first_records import (
+    A_NUMBER,
+    first_records,
+    hint_at_blanks,
+    is_number,
+    is_numbered,
+    is_text,
+    listed,
+    look_at,
+    number_of_text,
+    remark_commas,
+    utf8_of,
+)
 from polyplane.data.csv.records import (
     Block,
+    Blocks,
     Record,
     after,
-    blocks_of,
-    count_lines,
     delimiter_of,
     first_long_field,
     has_stray_quotes,
     head_of,
-    in_larger_blocks,
+    joined,
     records_of,
-    without_padding,
 )
-from polyplane.data.table.blocks import TableBlock, TableRows
+from polyplane.data.table.blocks import ErrorAt, TableBlock, TableRows
 from polyplane.data.table.kinds import NO_NUMBERS
 from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
-from polyplane.data.table.layout import Layout, Places, TableOptions, places_in
+from polyplane.data.table.layout import Layout, TableOptions, places_in
 from polyplane.data.table.rows import laid_out
 from polyplane.data.table.texts import MISSING_TEXTS
-from polyplane.data.text.numbers import PADDING
 
 __all__ = ["CsvOptions", "chunks"]
 
-ROWS_LOOKED_AT = 200  # to tell text from numbers
-MANY_TEXTS = 10  # among numbers, and one in so many: no slips of the pen
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
-INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
-DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
-MOST_NAMED = 10  # columns in one sentence
-_A_NUMBER = "a number; if that column holds text, name it in text_columns"
 STATE_HEADER = "if this line holds the names of the columns, state header=True (--header)"
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-MISSING = frozenset(MISSING_TEXTS)
 BYTES_A_THREAD = 1 << 20  # that Arrow parses at once
 
 
@@ -110,135 +110,35 @@ def _blocks(
     head = head_of(file, path)
     delimiter = options.delimiter or delimiter_of(head)
     has_quotes = not has_stray_quotes(head, delimiter)
-    blocks = blocks_of(file, head, delimiter, path, has_quotes)
-    first = next((block for block in blocks if block.text.strip()), None)
+    source = Blocks(file, head, delimiter, path, has_quotes)
+    blocks = iter(source)
+    first = next((block for block in blocks if block.has_text()), None)
     if first is None:
         raise DataError("found no text, expected rows", path)
-    records = _first_records(first, delimiter, path, has_quotes)
+    records = first_records(first, delimiter, path, has_quotes)
     if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
-        first = Block(first.text + second.text, first.line)
-        records = _first_records(first, delimiter, path, has_quotes)
-    has_header = _has_header(records) if options.header is None else options.header
-    body = records[1:] if has_header else records
-    width = len(records[0].fields) if has_header else _usual_width(records)
-    names = _names_of(records[0], path) if has_header else None
-    columns = _columns(body, width)
-    kinds = [NO_NUMBERS if _is_text(column) else NUMBER_KIND for column in columns]
+        first = joined(first, second)
+        records = first_records(first, delimiter, path, has_quotes)
+    has_header, width, names, columns = look_at(records, options.header, path)
+    kinds = [NO_NUMBERS if is_text(column) else NUMBER_KIND for column in columns]
     try:
         places = places_in(layout, names, kinds, options, path)
     except DataError as error:
-        raise DataError(error.problem + _hint_at_blanks(records, width), path) from None
+        raise DataError(error.problem + hint_at_blanks(records, width), path) from None
     is_unsure = options.header is None and not has_header
-    if is_unsure and _is_numbered(records):
+    if is_unsure and is_numbered(records):
         found = "found whole numbers that rise by 1 and a text, which are read as a row"
         layout.remark(f"{found}; {STATE_HEADER}", path, records[0].line)
-    _remark_commas(columns, places, layout, path)
+    remark_commas(columns, places, layout, path)
     unsure_line = records[0].line if is_unsure else None
     table = TableRows(places, layout, options, bad, path)
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
     if has_header:
         first = after(first, records[0])
-    later = in_larger_blocks(blocks) if reader.has_texts else blocks
-    for block in chain([first], later):
+    if reader.has_texts:
+        source.grow()
+    for block in chain([first], blocks):
         yield reader.rows(block)
-
-
-def _first_records(block: Block, delimiter: str, path: str, has_quotes: bool) -> list[Record]:
-    return list(islice(records_of(block, delimiter, path, has_quotes), ROWS_LOOKED_AT + 1))
-
-
-def _names_of(record: Record, path: str) -> list[str]:
-    try:
-        return [_utf8(name).strip() for name in record.fields]
-    except ValueError as error:
-        raise DataError(f"found other bytes in the header, expected {error}", path, 1) from None
-
-
-def _usual_width(records: Sequence[Record]) -> int:
-    """The most frequent number of fields, so that a bad first record does not decide."""
-    return Counter(len(record.fields) for record in records).most_common(1)[0][0]
-
-
-def _columns(records: Sequence[Record], width: int) -> list[tuple[str, ...]]:
-    rows = [record.fields for record in records if len(record.fields) == width]
-    return list(zip(*rows, strict=True)) if rows else [()] * width
-
-
-def _present(column: Iterable[str]) -> list[str]:
-    return [text for padded in column if (text := padded.strip()) not in MISSING]
-
-
-def _is_text(column: Sequence[str]) -> bool:
-    """True if more than half of the values that are present are no numbers, or a good tenth."""
-    try:
-        for text in column:
-            float(text)
-        is_plain = "_" not in (texts := "".join(column)) and texts.isascii()
-    except ValueError:
-        is_plain = False
-    if not is_plain:  # Python takes 1_0, and digits of other scripts
-        present = _present(column)
-        n_texts = sum(n for text, n in Counter(present).items() if not _is_number(text))
-        is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > len(present)
-        return is_often or 2 * n_texts > len(present)
-    return False
-
-
-def _has_header(records: Sequence[Record]) -> bool:
-    titles = [title.strip() for title in records[0].fields]
-    if not _present(titles) or any(NUMBER.fullmatch(title) for title in titles):
-        return False
-    below = [_present(column) for column in _columns(records[1:], len(titles))]
-    for title, column in zip(titles, below, strict=True):
-        if title not in MISSING and column and all(map(NUMBER.fullmatch, column)):
-            return True
-    return not any(title in column for title, column in zip(titles, below, strict=True))
-
-
-def _is_numbered(records: Sequence[Record]) -> bool:
-    """True if the first record counts from 0 or 1, and has words that its columns have not."""
-    titles = [title.strip() for title in records[0].fields]
-    numbers = [title for title in titles if NUMBER.fullmatch(title)]
-    counts = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
-    if len(numbers) < 2 or numbers not in counts:
-        return False
-    below = _columns(records[1:], len(titles))
-    words = zip(titles, below, strict=True)
-    is_new = [title not in _present(column) for title, column in words if title not in numbers]
-    return bool(is_new) and all(is_new) and bool(_present(set(titles) - set(numbers)))
-
-
-def _hint_at_blanks(records: Sequence[Record], width: int) -> str:
-    if width > 1 or not all(" " in record.fields[0].strip() for record in records):
-        return ""
-    return "; if blanks part the columns, state delimiter=' ' (--delimiter ' ')"
-
-
-def _remark_commas(
-    columns: Sequence[Sequence[str]], places: Places, layout: Layout, path: str
-) -> None:
-    """Point out texts that are numbers to those who write 1,5 for 1.5."""
-    labels = [places.label] if places.label is not None and layout.label_is_text else []
-    found = {}
-    for place in sorted(places.texts + labels):
-        present = _present(columns[place])
-        commas = [text for text in present if DECIMAL_COMMA.fullmatch(text)]
-        if commas and len(commas) + sum(map(bool, map(NUMBER.fullmatch, present))) == len(present):
-            found[place] = commas[0]
-    if found:
-        layout.remark(
-            f"found numbers with decimal commas, such as {next(iter(found.values()))!r}, in "
-            f"{_listed(list(found), places)}, which are read as texts: write decimal points",
-            path,
-        )
-
-
-def _listed(positions: Sequence[int], places: Places) -> str:
-    """Columns by name, or counted from 1, not all of many."""
-    names = places.names
-    known = [repr(names[place]) if names else str(place + 1) for place in positions[:MOST_NAMED]]
-    more = f" and {len(positions) - MOST_NAMED} more" if len(positions) > MOST_NAMED else ""
-    return f"column{'s' * (len(positions) > 1)} {', '.join(known)}{more}"
 
 
 class _Met(BadRows):
@@ -266,44 +166,50 @@ class _CsvRows:
         self.unsure_line = unsure_line  # a first line that may be a header
         self.has_quotes = has_quotes  # else they are but characters
         self.has_long_field = False  # so far
-        self.has_padding = False  # so far, where Arrow stumbles over it
         self.types = {place: pa.float64() for place in places.numbers + labels}
         self.types |= dict.fromkeys(texts, DICTIONARY)
         self.has_texts = bool(texts)
-        self.uses = None if texts else _uses(places, width)
-        self.conversion = pyarrow.csv.ConvertOptions(
-            column_types={str(place): kind for place, kind in self.types.items()},
-            include_columns=[str(place) for place in self.types],
-            null_values=MISSING_TEXTS,
-        )
+        label = None if layout.label_is_text else places.label
+        self.compiled = BlockReader(width, delimiter, has_quotes, label, texts)
 
     def rows(self, block: Block) -> TableBlock:
         """Rows of a block; the first bad one raises, or bad ones are skipped."""
-        numbers = self._all_numbers(block)
-        if numbers is not None:
-            return numbers
-        self._remark_long_field(block)
-        met, path = _Met(), self.table.path
-        columns, records = self._parsed(block), None
-        if columns is None:
-            columns, records = self._read_one_by_one(block, met)
+        met, path, records = _Met(), self.table.path, list[Record]()
 
         def error_at(row: int, position: int, problem: str) -> DataError:
-            nonlocal records
-            if records is None:
-                records = list(self._records(block))
+            if not records:
+                records.extend(self._records(block))
             return DataError(problem, path, records[row].line, position + 1)
 
-        found = replace(self.table, bad=met).block(columns, error_at)
+        table = replace(self.table, bad=met)
+        found = self._compiled(block, table, error_at)
+        if found is None:
+            self._remark_long_field(block)
+            columns = self._parsed(block)
+            if columns is None:
+                columns, sound = self._read_one_by_one(block, met)
+                records.extend(sound)
+            found = table.block(columns, error_at)
         for error in sorted(met.errors, key=lambda error: error.line or 0):
             self.table.bad.meet(error if self.table.bad.skips else self._with_others(error, block))
         return found._replace(y=_as_integers(found.y))
+
+    def _compiled(self, block: Block, table: TableRows, error_at: ErrorAt) -> TableBlock | None:
+        """Rows of a block that compiled code can read."""
+        places = self.table.places
+        in_numbers = set(places.numbers)
+        wanted = (places.sources[i] for i in table.number_sources)
+        numbers = [place if place in in_numbers else None for place in wanted]
+        found = self.compiled.read(block, numbers)
+        if found is None:
+            return None
+        return table.parsed_block(found.numbers, found.texts, found.y, found.is_whole, error_at)
 
     def _records(self, block: Block) -> Iterator[Record]:
         return records_of(block, self.delimiter, self.table.path, self.has_quotes)
 
     def _remark_long_field(self, block: Block) -> None:
-        if self.has_long_field or not self.has_quotes or b'"' not in block.text:
+        if self.has_long_field or not self.has_quotes or not block.has(b'"'):
             return
         found = first_long_field(block, self.delimiter)
         if found is not None:
@@ -317,7 +223,7 @@ class _CsvRows:
 
         They could all be text, and are named together.
         """
-        if _A_NUMBER not in error.problem:
+        if A_NUMBER not in error.problem:
             return error
         columns: set[int] = set()
         for record in self._records(block):
@@ -326,40 +232,16 @@ class _CsvRows:
         others = sorted(columns - {(error.column or 0) - 1})
         if not others:
             return error
-        named = _listed(others, self.table.places)
+        named = listed(others, self.table.places)
         words = f"{error.problem}; such fields stand in {named}, too"
         return DataError(words, error.path, error.line, error.column)
 
     def _is_sound(self, place: int, field: str) -> bool:
-        return self.types[place] == DICTIONARY or _is_number(field)
-
-    def _all_numbers(self, block: Block) -> TableBlock | None:
-        """Rows of a block in which every field that is read is a plain number."""
-        if self.uses is None or b'"' in block.text:
-            return None
-        room = count_lines(block.text) + 1
-        has_label = self.table.places.label is not None
-        X = np.empty((room, len(self.table.places.numbers)), np.float32)
-        y = np.empty(room if has_label else 0)
-        text = np.frombuffer(block.text + bytes(PADDING), np.uint8)
-        n_rows = parse_numbers(text, len(block.text), ord(self.delimiter), self.uses, X, y)
-        if n_rows < 0:
-            return None
-        return self.table.numbers_block(X[:n_rows], _as_integers(y[:n_rows]))
+        return self.types[place] == DICTIONARY or is_number(field)
 
     def _parsed(self, block: Block) -> dict[int, Any] | None:
         """Arrow arrays by position; None where Arrow refuses the block."""
-        is_quoted = self.has_quotes and b'"' in block.text
-        found = None
-        if is_quoted or not self.has_padding:
-            found = self._parsed_as_it_is(block.text, is_quoted)
-        if found is None and not is_quoted:  # blanks around ? and NA hide that they are gaps
-            text = without_padding(block.text, self.delimiter)
-            found = self._parsed_as_it_is(text, is_quoted)
-            self.has_padding |= found is not None
-        return found
-
-    def _parsed_as_it_is(self, text: bytes, is_quoted: bool) -> dict[int, Any] | None:
+        text, is_quoted = block.text, self.has_quotes and block.has(b'"')
         if not is_quoted:  # Arrow changes line ends in quotes where parts meet
             try:
                 return self._parsed_in_parts(text, is_quoted, BYTES_A_THREAD)
@@ -370,6 +252,14 @@ class _CsvRows:
             return self._parsed_in_parts(text, is_quoted, len(text) + 1)
         except pa.ArrowException:
             return None
+
+    @functools.cached_property
+    def _conversion(self) -> pyarrow.csv.ConvertOptions:
+        return pyarrow.csv.ConvertOptions(
+            column_types={str(place): kind for place, kind in self.types.items()},
+            include_columns=[str(place) for place in self.types],
+            null_values=MISSING_TEXTS,
+        )
 
     def _parsed_in_parts(self, text: bytes, is_quoted: bool, n_bytes: int) -> dict[int, Any]:
         """By several threads, each of which parses so many bytes at once."""
@@ -383,7 +273,7 @@ class _CsvRows:
                 newlines_in_values=is_quoted,
                 quote_char='"' if is_quoted else False,
             ),
-            self.conversion,
+            self._conversion,
         ).combine_chunks()
         return {int(name): table.column(name).chunk(0) for name in table.column_names}
 
@@ -416,7 +306,7 @@ class _CsvRows:
         for place in sorted(self.types):
             try:
                 is_text = self.types[place] == DICTIONARY
-                values.append(_utf8(fields[place]) if is_text else _number(fields[place]))
+                values.append(utf8_of(fields[place]) if is_text else number_of_text(fields[place]))
             except ValueError as error:
                 within = self.table.places.within(place)
                 words = f"found {fields[place]!r}{within}, expected {error}"
@@ -426,37 +316,7 @@ class _CsvRows:
         return values
 
 
-def _uses(places: Places, width: int) -> Array:
-    """What each field is, as `parse_numbers` wants to know it."""
-    uses = np.full(width, SKIPPED, np.int64)
-    uses[places.numbers] = np.arange(len(places.numbers))
-    if places.label is not None:
-        uses[places.label] = LABEL
-    return uses
-
-
 def _as_integers(y: Array) -> Array:
     """Labels that are whole numbers as such."""
     is_whole = y.dtype == np.float64 and (np.abs(y) < 1 << 53).all() and (y == y.round()).all()
     return y.astype(np.int64) if is_whole and y.size else y
-
-
-def _number(text: str) -> float | None:
-    """What Arrow reads too; None if it is missing."""
-    text = text.strip(" \t")
-    if not _is_number(text):
-        raise ValueError(_A_NUMBER)
-    return None if text in MISSING or NOT_A_NUMBER.fullmatch(text) else float(text)
-
-
-def _is_number(text: str) -> bool:
-    """True of what Arrow takes for a number, or for a missing one."""
-    text = text.strip(" \t")
-    kinds = NUMBER, INFINITE, NOT_A_NUMBER
-    return text in MISSING or any(kind.fullmatch(text) for kind in kinds)
-
-
-def _utf8(text: str) -> str:
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError("UTF-8; convert the file to it")
-    return text

@@ -9,23 +9,23 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from polyplane.data.careful_reading import read_up_to
+from polyplane.data.careful_reading import parts_up_to, read_up_to
 from polyplane.data.chunks import Array, DataError
+from polyplane.data.csv.fields import count_line_ends, last_record_end
+from polyplane.data.text.numbers import PADDING
 from polyplane.engine.jit import jit
 
 __all__ = [
     "Block",
+    "Blocks",
     "Record",
     "after",
-    "blocks_of",
-    "count_lines",
     "delimiter_of",
     "first_long_field",
     "has_stray_quotes",
     "head_of",
-    "in_larger_blocks",
+    "joined",
     "records_of",
-    "without_padding",
 ]
 
 BLOCK_BYTES = 1 << 20
@@ -37,13 +37,44 @@ RECORDS_TRIED = 20  # to find the delimiter
 LOOKED_AT = 1 << 13  # bytes, for the end of a record
 MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
 QUOTE, LINE_FEED, CARRIAGE_RETURN = b'"\n\r'
+AFTER_TEXT = b"\n" + bytes(PADDING)  # ends a last line, and lets compiled code load whole words
 
 
 class Block(NamedTuple):
-    """Whole records, and the number of the line on which they begin."""
+    """Whole records, and the number of the line on which they begin.
 
-    text: bytes
+    They stand in a buffer, so that compiled code can read them where they are: after the last of
+    them come either the next records or `AFTER_TEXT`.
+    """
+
+    buffer: bytes
+    start: int
+    stop: int
     line: int
+
+    @property
+    def text(self) -> bytes:
+        """The records by themselves."""
+        return self.buffer[self.start : self.stop]
+
+    def has_text(self) -> bool:
+        """Whether they are more than blanks and line ends."""
+        few = self.buffer[self.start : min(self.start + LOOKED_AT, self.stop)]
+        return bool(few.strip() or self.text.strip())
+
+    def has(self, byte: bytes) -> bool:
+        """Whether that byte is in them."""
+        return self.buffer.find(byte, self.start, self.stop) >= 0
+
+
+def block_of(text: bytes, line: int = 1) -> Block:
+    """A block of all of the text."""
+    return Block(text + AFTER_TEXT, 0, len(text), line)
+
+
+def joined(block: Block, other: Block) -> Block:
+    """Both as one block."""
+    return block_of(block.text + other.text, block.line)
 
 
 class Record(NamedTuple):
@@ -62,59 +93,67 @@ def head_of(file: BinaryIO, path: str) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf")
 
 
-def blocks_of(
-    file: BinaryIO, head: bytes, delimiter: str, path: str, has_quotes: bool = True
-) -> Iterator[Block]:
-    """Blocks of whole records; a record over `LONGEST_RECORD`, or never ending, is an error."""
-    text, line = head, 1
-    while text:
-        _check_nul(text, line, path)
-        more = read_up_to(file, BLOCK_BYTES)
-        end, open_quote = _end_of_records(text, delimiter, has_quotes)
-        if open_quote >= 0 and (not more or len(text) > LONGEST_RECORD):
-            line += count_lines(text[:open_quote])
-            raise DataError("found a quote that is not closed, expected its end", path, line)
-        if not more:
-            end = len(text)
-        elif len(text) - end > LONGEST_RECORD:
-            raise DataError("found a line of more than 64 MiB, expected CSV", path, line)
-        if end:
-            yield Block(text[:end], line)
-            line += count_lines(text[:end])
-        text = text[end:] + more
+class Blocks:
+    """A file as blocks of whole records; one over `LONGEST_RECORD`, or endless, is an error."""
+
+    def __init__(
+        self, file: BinaryIO, head: bytes, delimiter: str, path: str, has_quotes: bool = True
+    ) -> None:
+        self._file, self._head, self._path = file, head, path
+        self._delimiter, self._has_quotes = delimiter, has_quotes
+        self._n_more = 0  # bytes that are read for a block, besides `BLOCK_BYTES`
+
+    def grow(self) -> None:
+        """Make blocks larger, so that what is done once a block is done less often."""
+        self._n_more = (BLOCKS_TOGETHER - 1) * BLOCK_BYTES
+
+    def __iter__(self) -> Iterator[Block]:
+        rest, parts, line = b"", [self._head], 1
+        while rest or any(parts):
+            parts += parts_up_to(self._file, self._n_more)
+            buffer = b"".join([rest, *parts, AFTER_TEXT])
+            size = len(buffer) - len(AFTER_TEXT)
+            _check_nul(buffer, len(rest), size, line, self._path)
+            parts = parts_up_to(self._file, BLOCK_BYTES)
+            end = self._end_of_block(buffer, size, line, is_last=not parts)
+            if end:
+                yield Block(buffer, 0, end, line)
+                line += _count_lines(buffer, 0, end)
+            rest = buffer[end:size]
+
+    def _end_of_block(self, buffer: bytes, size: int, line: int, is_last: bool) -> int:
+        end, open_quote = _end_of_records(buffer, size, self._delimiter, self._has_quotes)
+        if open_quote >= 0 and (is_last or size > LONGEST_RECORD):
+            line += _count_lines(buffer, 0, open_quote)
+            raise DataError("found a quote that is not closed, expected its end", self._path, line)
+        if is_last:
+            return size
+        if size - end > LONGEST_RECORD:
+            raise DataError("found a line of more than 64 MiB, expected CSV", self._path, line)
+        return end
 
 
-def in_larger_blocks(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Several blocks as one, so that what is done once a block is done less often."""
-    while some := list(islice(blocks, BLOCKS_TOGETHER)):
-        yield Block(b"".join(block.text for block in some), some[0].line)
-
-
-def _check_nul(text: bytes, line: int, path: str) -> None:
-    place = text.find(b"\0")
+def _check_nul(buffer: bytes, start: int, stop: int, line: int, path: str) -> None:
+    place = buffer.find(b"\0", start, stop)
     if place >= 0:
-        line += count_lines(text[:place])
+        line += _count_lines(buffer, 0, place)
         raise DataError("found a NUL byte, expected UTF-8 text (is this UTF-16?)", path, line)
 
 
-def count_lines(text: bytes) -> int:
-    """How many lines end in the text, by LF, CRLF or CR."""
-    letters = np.frombuffer(text, np.uint8)
-    is_feed = letters == LINE_FEED
-    n_lines = int(np.count_nonzero(is_feed))
-    if b"\r" in text:
-        is_return = letters == CARRIAGE_RETURN
-        n_lines += int(np.count_nonzero(is_return)) - int(
-            np.count_nonzero(is_return[:-1] & is_feed[1:])
-        )
-    return n_lines
+def _count_lines(buffer: bytes, start: int, stop: int) -> int:
+    """How many lines end between two places of a buffer."""
+    return int(count_line_ends(np.frombuffer(buffer, np.uint8), start, stop))
 
 
-def _end_of_records(text: bytes, delimiter: str, has_quotes: bool) -> tuple[int, int]:
+def _end_of_records(buffer: bytes, size: int, delimiter: str, has_quotes: bool) -> tuple[int, int]:
     """Where the last whole record ends, and where a quote opens that is not closed, or -1."""
-    if has_quotes and b'"' in text:
-        return _scan(np.frombuffer(text, np.uint8), ord(delimiter))
-    return max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1, -1
+    if not has_quotes or buffer.find(b'"', 0, size) < 0:
+        return max(buffer.rfind(b"\n", 0, size), buffer.rfind(b"\r", 0, size - 1)) + 1, -1
+    text, end = np.frombuffer(buffer, np.uint8), 0
+    if size > LOOKED_AT:
+        end = max(0, last_record_end(text, size, ord(delimiter), QUOTE))
+    more, opened = _scan(text[end:size], ord(delimiter))  # all of it, where quotes are odd
+    return end + more, end + opened if opened >= 0 else -1
 
 
 @jit
@@ -143,10 +182,13 @@ def _scan(text: Array, delimiter: int) -> tuple[int, int]:
 
 def first_long_field(block: Block, delimiter: str) -> tuple[int, int] | None:
     """The line and the number of lines of the first field that has several; None without one."""
-    start, end = _long_field(np.frombuffer(block.text, np.uint8), ord(delimiter))
+    text = np.frombuffer(block.buffer, np.uint8)[block.start : block.stop]
+    start, end = _long_field(text, ord(delimiter))
     if start < 0:
         return None
-    return block.line + count_lines(block.text[:start]), 1 + count_lines(block.text[start:end])
+    first, last = block.start + start, block.start + end
+    line = block.line + _count_lines(block.buffer, block.start, first)
+    return line, 1 + _count_lines(block.buffer, first, last)
 
 
 @jit
@@ -197,11 +239,13 @@ def records_of(
 def after(block: Block, record: Record) -> Block:
     """What follows a record of the block."""
     n_lines, n_bytes = record.next_line - block.line, LOOKED_AT
-    lines = block.text[:n_bytes].splitlines(keepends=True)
-    while len(lines) <= n_lines and n_bytes < len(block.text):  # the last may be cut
+    size = block.stop - block.start
+    lines = block.buffer[block.start : block.start + n_bytes].splitlines(keepends=True)
+    while len(lines) <= n_lines and n_bytes < size:  # the last may be cut
         n_bytes *= 8
-        lines = block.text[:n_bytes].splitlines(keepends=True)
-    return Block(block.text[sum(map(len, lines[:n_lines])) :], record.next_line)
+        lines = block.buffer[block.start : block.start + n_bytes].splitlines(keepends=True)
+    start = min(block.start + sum(map(len, lines[:n_lines])), block.stop)
+    return block._replace(start=start, line=record.next_line)
 
 
 def has_stray_quotes(head: bytes, delimiter: str) -> bool:
@@ -215,52 +259,15 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
     lines = [line for line in text.splitlines() if line.strip()]
     if b'"' not in text or len(lines) < ENOUGH_LINES:
         return False
-    is_open = len(head) < BLOCK_BYTES and _end_of_records(text, delimiter, True)[1] >= 0
-    if not is_open and first_long_field(Block(text, 1), delimiter) is None:
+    block = block_of(text)
+    is_open = (
+        len(head) < BLOCK_BYTES
+        and _end_of_records(block.buffer, block.stop, delimiter, has_quotes=True)[1] >= 0
+    )
+    if not is_open and first_long_field(block, delimiter) is None:
         return False
     n_fields = {line.count(delimiter.encode()) for line in lines}
     return len(n_fields) == 1 and n_fields != {0}
-
-
-def without_padding(text: bytes, delimiter: str) -> bytes:
-    """The same fields without blanks around them, of text without quotes."""
-    blanks = b" \t".replace(delimiter.encode(), b"")
-    out = np.empty(len(text), np.uint8)
-    n = _strip(np.frombuffer(text, np.uint8), ord(delimiter), blanks[0], out)
-    return out[:n].tobytes()
-
-
-@jit
-def _strip(text: Array, delimiter: int, blank: int, out: Array) -> int:
-    """Copy all but blanks next to a delimiter or a line end; return how many bytes are left.
-
-    A line of nothing but blanks is a record, unlike an empty one: it keeps a blank.
-    """
-    n, field, line = 0, 0, 0  # written, and where field and line begin there
-    is_padded = False
-    for c in text:
-        if c in (delimiter, LINE_FEED, CARRIAGE_RETURN):
-            while n > field and out[n - 1] == blank:
-                n -= 1
-            if c != delimiter:
-                if n == line and is_padded:
-                    out[n] = blank
-                    n += 1
-                line, is_padded = n + 1, False
-            out[n] = c
-            n += 1
-            field = n
-        elif c != blank or n > field:
-            out[n] = c
-            n += 1
-        else:
-            is_padded = True
-    while n > field and out[n - 1] == blank:
-        n -= 1
-    if n == line and is_padded:
-        out[n] = blank
-        n += 1
-    return n
 
 
 def delimiter_of(head: bytes) -> str:

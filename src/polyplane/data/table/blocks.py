@@ -34,7 +34,7 @@ class TableBlock(NamedTuple):
     others: dict[int, Any]  # texts or dates by source
     y: Array
     is_bytes: bool  # whether numbers are, but for gaps
-    is_whole: bool = False  # it is known that no number is missing
+    is_whole: bool = False  # it is known that no number is missing, and all are finite
 
     @property
     def n_rows(self) -> int:
@@ -57,26 +57,75 @@ class TableRows:
         n_rows = len(next(iter(columns.values())))
         numeric: dict[int, Any] = {}
         others: dict[int, Any] = {}
-        for i, place in enumerate(self.places.sources):
+        for i, place in self.read_sources:
             source = self.layout.sources[i]
-            if place is None or source.kind == ASIDE:
-                continue
             cells = _cells_of(source, columns[place], self.path)
             (numeric if source.kind in NUMERIC else others)[i] = cells
         numbers = matrix_of(list(numeric.values()), n_rows)
-        y, label_flaws = self.labels(columns, n_rows)
-        keep = self.sound_rows(numbers, others, label_flaws, error_at, tuple(numeric))
-        if not keep.all():
-            numbers = numbers[keep]
-            others = {i: _kept(cells, keep) for i, cells in others.items()}
-            y = y[keep] if y.size else y
         is_bytes = all(_is_byte(cells.type) for cells in numeric.values())
-        return TableBlock(numbers, tuple(numeric), others, y, is_bytes)
+        y, label_flaws = self.labels(columns, n_rows)
+        block = TableBlock(numbers, tuple(numeric), others, y, is_bytes)
+        return self._without_flaws(block, label_flaws, error_at)
 
-    def numbers_block(self, numbers: Array, y: Array) -> TableBlock:
-        """A block of rows that have been read as numbers, all of them there."""
-        sources = tuple(range(len(self.layout.sources)))
-        return TableBlock(numbers, sources, {}, y, False, is_whole=True)
+    @property
+    def read_sources(self) -> list[tuple[int, int]]:
+        """The sources that rows are made of, and where they stand."""
+        return [
+            (i, place)
+            for i, (place, source) in enumerate(
+                zip(self.places.sources, self.layout.sources, strict=True)
+            )
+            if place is not None and source.kind != ASIDE
+        ]
+
+    @property
+    def number_sources(self) -> tuple[int, ...]:
+        """Those that are a number in each row."""
+        sources = self.layout.sources
+        return tuple(i for i, _ in self.read_sources if sources[i].kind in NUMERIC)
+
+    def parsed_block(
+        self,
+        numbers: Array,
+        texts: Mapping[int, Texts],
+        y: Array,
+        is_whole: bool,
+        error_at: ErrorAt,
+    ) -> TableBlock:
+        """Rows of which `number_sources` have been read, but those that are written as texts.
+
+        `y` are labels that are numbers; those that are texts are among these, by position.
+        """
+        number_sources, others = self.number_sources, dict[int, Any]()
+        for i, place in self.read_sources:
+            if place in texts:
+                cells = _cells_of_texts(self.layout.sources[i], texts[place], self.path)
+                if i in number_sources:
+                    numbers[:, number_sources.index(i)] = matrix_of([cells], len(numbers))[:, 0]
+                    is_whole = False
+                else:
+                    others[i] = cells
+        label_flaws = np.full(len(numbers), LABELLED)
+        label = self.places.label
+        if label is not None and label in texts:
+            y, label_flaws = _text_labels(texts[label])
+        elif y.size:
+            label_flaws = _flaws(y, np.isnan(y))
+        block = TableBlock(numbers, number_sources, others, y, not number_sources, is_whole)
+        return self._without_flaws(block, label_flaws, error_at)
+
+    def _without_flaws(
+        self, block: TableBlock, label_flaws: Array, error_at: ErrorAt
+    ) -> TableBlock:
+        """The rows that are sound."""
+        numbers, others, y = block.numbers, block.others, block.y
+        keep = self.sound_rows(
+            numbers, others, label_flaws, error_at, block.number_sources, is_whole=block.is_whole
+        )
+        if keep.all():
+            return block
+        others = {i: _kept(cells, keep) for i, cells in others.items()}
+        return block._replace(numbers=numbers[keep], others=others, y=y[keep] if y.size else y)
 
     def labels(self, columns: Mapping[int, Any], n_rows: int) -> tuple[Array, Array]:
         """Labels, and where they are flawed; empty if there is no label column."""
@@ -92,14 +141,18 @@ class TableRows:
         error_at: ErrorAt,
         number_sources: Sequence[int],
         may_fill: bool = True,
+        is_whole: bool = False,
     ) -> Array:
-        """True where a row is kept: its numbers are finite, and missing values are allowed."""
+        """True where a row is kept: its numbers are finite, and missing values are allowed.
+
+        Where it is known that all numbers are there and finite, they are not looked at.
+        """
         policy = self.layout.missing
         policy = ERROR if policy == FILL and not may_fill else policy
         asks = policy in (ERROR, SKIP)
         lacks = [_lacks(cells) for cells in others.values()] if asks else []
-        is_finite = np.isfinite(numbers)
-        is_sound = is_finite.all() or (not asks and not np.isinf(numbers).any())
+        is_sound = is_whole or bool(np.isfinite(numbers).all())
+        is_sound = is_sound or (not asks and not np.isinf(numbers).any())
         if is_sound and not any(map(np.any, [*lacks, label_flaws])):
             return np.ones(len(numbers), np.bool_)
         no_value = np.column_stack([np.isnan(numbers) & asks, *lacks])
@@ -144,22 +197,25 @@ class TableRows:
         )
 
 
+def _cells_of_texts(source: Source, texts: Texts, path: Any) -> Any:
+    """What rows say that are written as texts: an Arrow array of numbers or dates, or `Texts`."""
+    if source.kind in NUMERIC:
+        return as_numbers(source, texts, path)
+    return as_dates(source, texts, path) if source.kind == DATE else texts
+
+
 def _cells_of(source: Source, column: Any, path: Any) -> Any:
-    """What the rows of a source say: an Arrow array of numbers or dates, or `Texts`."""
+    """The same of an Arrow array."""
     kind = column.type
     is_text = pa.types.is_dictionary(kind) or kind in (
         pa.string(), pa.large_string(), pa.string_view(),
     )  # fmt: skip
-    if source.kind in (CATEGORY, TEXT, *OPEN):
-        return texts_of(column)
+    if is_text or source.kind in (CATEGORY, TEXT, *OPEN):
+        return _cells_of_texts(source, texts_of(column), path)
     if source.kind == DATE:
-        if is_text:
-            return as_dates(source, texts_of(column), path)
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind):
             return as_moments(column)
         raise _changed(source, f"{kind}", "dates", path)
-    if is_text:
-        return as_numbers(source, texts_of(column), path)
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
         return seconds_of(column)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -235,15 +291,24 @@ def matrix_of(columns: Sequence[Any], n_rows: int) -> Array:
 def _labels_of(column: Any, is_text: bool) -> tuple[Array, Array]:
     """Labels, and where they are flawed."""
     if is_text:
-        texts = texts_of(column)
-        names = np.array([*texts.values.to_pylist(), ""])
-        return names[texts.codes], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
+        return _text_labels(texts_of(column))
     plain = _plain_numbers(column)
     lacks = plain.is_null().to_numpy(zero_copy_only=False)
     y = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False)
     if pa.types.is_boolean(column.type):
         return y.astype(np.bool_), np.where(lacks, UNLABELLED, LABELLED)
-    return y, np.select([lacks | np.isnan(y), np.isinf(y)], [UNLABELLED, INFINITE], LABELLED)
+    return y, _flaws(y, lacks | np.isnan(y))
+
+
+def _text_labels(texts: Texts) -> tuple[Array, Array]:
+    present = np.array([*texts.present().to_pylist(), ""])
+    names = np.empty(len(texts.values) + 1, present.dtype)  # NONE reads the last
+    names[texts.used], names[-1] = present[:-1], ""
+    return names[texts.codes], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
+
+
+def _flaws(y: Array, lacks: Array) -> Array:
+    return np.select([lacks, np.isinf(y)], [UNLABELLED, INFINITE], LABELLED)
 
 
 def without_nan(numbers: Array) -> Array:

@@ -67,14 +67,11 @@ class Facet(NamedTuple):
 
     def first_rows(self) -> Array:
         """Where each value is first met, and last of all no value; the number of rows if never."""
-        codes = self.texts.codes
-        found = np.full(len(self.values) + 1, codes.size)
-        found[codes[::-1]] = np.arange(codes.size)[::-1]
-        return found
+        return self.texts.first_rows
 
     def counts(self) -> Array:
         """Rows of each value."""
-        return self.texts.counts()
+        return self.texts.counts
 
 
 class WordFacet(NamedTuple):
@@ -100,7 +97,7 @@ class WordFacet(NamedTuple):
     def first_rows(self) -> Array:
         """Where each word is first met, and last of all no text."""
         n_texts = self.starts.size - 1
-        of_texts = Facet("", "", Texts(range(n_texts), self.codes)).first_rows()
+        of_texts = Texts(range(n_texts), self.codes).first_rows
         found = np.full(len(self.values) + 1, self.codes.size)
         lengths = np.diff(self.starts)
         np.minimum.at(found, self.words.codes, np.repeat(of_texts[:-1], lengths))
@@ -180,17 +177,22 @@ class Categories:
         rest = NONE
         if not self.n_hash and facet.what == VALUE:
             rest = self.number_of(Pair(facet.source, REST))
-        found = self._places(facet)
-        missing = self.number_of(Pair(facet.source, MISSING)) if facet.tells_missing else NONE
-        return np.append(np.where(found == NONE, rest, found), missing).astype(np.int32)
+        table = np.empty(len(facet.values) + 1, np.int32)
+        table[:-1] = self._places(facet)
+        table[table == NONE] = rest
+        table[-1] = self.number_of(Pair(facet.source, MISSING)) if facet.tells_missing else NONE
+        return table
 
     def _places(self, facet: Facet | WordFacet) -> Array:
         """The column of each value, `NONE` for those without one of their own."""
         values = facet.values
-        if self.n_hash or len(values) <= FEW:
+        if self.n_hash:
             pairs = (Pair(facet.source, facet.what, value) for value in values.to_pylist())
             return np.array([self.number_of(pair) for pair in pairs], np.int64)
         known = self.known.get((facet.source, facet.what), {})
+        if len(values) <= FEW or not known:
+            few = [known.get(value, NONE) for value in values.to_pylist()] if known else NONE
+            return np.full(len(values), few, np.int64)
         places = pc.index_in(values, value_set=strings_of(list(known)))
         numbers = np.array([*known.values(), NONE], np.int64)
         return numbers[codes_of(places)]
@@ -231,10 +233,12 @@ class Categories:
         no_value, is_used = bool(is_used[-1]), is_used[:-1]
         is_own = is_used if is_common is None else is_used & is_common
         new = np.flatnonzero(is_own & (self._places(facet) == NONE))
-        values = facet.values.take(arrow_of(new)).to_pylist()
+        values = facet.values
+        if new.size < len(values):
+            values = values.take(arrow_of(new))
         met = [
             (row, Pair(source, what, value))
-            for row, value in zip(first_rows[new].tolist(), values, strict=True)
+            for row, value in zip(first_rows[new].tolist(), values.to_pylist(), strict=True)
         ]
         others = first_rows[:-1][is_used & ~is_own]
         if what == VALUE and others.size:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
 from polyplane.data.table.moments import are_dates
-from polyplane.data.table.texts import NONE, Texts, arrow_of, strings_of
+from polyplane.data.table.texts import NONE, Texts, strings_of
 
 __all__ = [
     "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER", "NUMERIC",
@@ -39,6 +39,7 @@ FEW_ROWS = 50  # with values; from fewer nobody can tell ids from categories
 NEARLY_ALL, MOST = 0.9, 0.5  # shares of cells that differ: of ids, of texts
 SEVERAL_WORDS = 5  # on average; names and addresses have fewer
 LOOKED_AT = 1_000  # texts whose words are counted
+BETWEEN_WORDS = re.compile(r"[\t\n\f\r ]+")  # what Arrow takes for white space
 FLAGS = "true", "false"
 NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -65,7 +66,7 @@ def kind_of_type(kind: Any) -> str:
 
 def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
     """What a column of texts is, by those that stand in rows."""
-    present, n_rows = texts.present(), int(np.count_nonzero(texts.codes != NONE))
+    present, n_rows = texts.present(), texts.codes.size - texts.n_missing
     if len(present) == 0:
         return NUMBER
     if may_be_number and _are_numbers(present):
@@ -83,8 +84,8 @@ def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
 
 
 def _mean_words(values: Any) -> float:
-    some = values.slice(0, LOOKED_AT)
-    return 1 + float(pc.mean(pc.count_substring_regex(some, r"\s+")).as_py())
+    some = values.slice(0, LOOKED_AT).to_pylist()
+    return 1 + len(BETWEEN_WORDS.findall("\0".join(some))) / len(some)
 
 
 def _are_numbers(values: Any) -> bool:
@@ -112,9 +113,8 @@ def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:
 
     True and false are 1 and 0.
     """
-    used = np.flatnonzero(texts.counts() > 0)
+    used, present = texts.used, texts.present()
     table = np.full(len(texts.values) + 1, np.nan)  # NONE reads the last
-    present = texts.values.take(arrow_of(used))
     flags = flags_of(present)
     try:
         numbers = pc.cast(present if flags is None else pc.cast(flags, pa.uint8()), pa.float64())

@@ -42,11 +42,11 @@ def are_dates(values: Any) -> bool:
 
 def moments_of_texts(texts: Texts) -> Any:
     """The date that each row writes out, as an Arrow array."""
-    used = np.flatnonzero(texts.counts() > 0)
+    used = texts.used
     places = np.full(len(texts.values) + 1, NONE, np.int32)  # NONE reads the last
     places[used] = np.arange(used.size)
     codes = places[texts.codes]
-    moments = pc.cast(texts.values.take(arrow_of(used)), MOMENT)
+    moments = pc.cast(texts.present(), MOMENT)
     return moments.take(arrow_of(codes, codes == NONE))
 
 

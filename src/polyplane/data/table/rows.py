@@ -6,7 +6,7 @@ same rows of X again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +27,13 @@ from polyplane.data.table.learning import (
 )
 from polyplane.data.table.moments import PARTS, days_of, part_of
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
+from polyplane.data.text.numbers import first_bit
 from polyplane.engine.jit import jit
 
 __all__ = ["laid_out"]
+
+MARKS = 63  # bits of a word, all but the sign
+MOST_MARKS = 16 * MARKS  # columns of pairs that are put in order as bits
 
 
 def laid_out(pieces: Iterable[TableBlock | Chunk], layout: Layout, path: Any) -> Iterator[Chunk]:
@@ -71,7 +75,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     """The rows of X; a layout that is open is learned from them, or grows."""
     learns = not layout.is_learned
-    if not learns and block.is_whole and not layout.categories.width:
+    if not learns and block.is_whole and not block.others and not layout.categories.width:
         return block.numbers
     if learns:
         learn_kinds(block.others, layout)
@@ -113,7 +117,7 @@ def _count_gaps(block: TableBlock, lacks: Array | None, layout: Layout) -> None:
     }
     for i, cells in block.others.items():
         if isinstance(cells, Texts):
-            found[layout.sources[i].name] = int((cells.codes == NONE).sum())
+            found[layout.sources[i].name] = cells.n_missing
     for name, n in found.items():
         if n:
             layout.gaps[name] = layout.gaps.get(name, 0) + n
@@ -196,7 +200,7 @@ def _parts(source: Source, moments: Any, layout: Layout, learns: bool) -> list[F
         is_known = (source.name, part) in layout.categories.known
         if learns or is_known or layout.categories.n_hash:
             texts = part_of(moments, part)
-            if not learns or np.count_nonzero(texts.counts()) > 1:
+            if not learns or texts.used.size > 1:
                 found.append(Facet(source.name, part, texts))
     return found
 
@@ -218,21 +222,66 @@ def _filled(numbers: Array, lacks: Array | None, layout: Layout, is_bytes: bool)
 
 def _written(numbers: Array, facets: Sequence[Facet | WordFacet], layout: Layout) -> Any:
     """Numbers, and the columns of pairs behind them."""
-    categories, (n_rows, n_numbers) = layout.categories, numbers.shape
+    categories = layout.categories
     tables = [categories.table_of(facet) for facet in facets]
-    both = list(zip(facets, tables, strict=True))
-    single = [table[f.texts.codes] for f, table in both if isinstance(f, Facet)]
-    columns = np.stack(single, axis=1) if single else np.empty((n_rows, 0), np.int32)
     if layout.is_dense:
-        return _with_indicators(numbers, columns, categories.width)
+        return _with_indicators(
+            numbers, _columns_of(facets, tables, len(numbers)), categories.width
+        )
+    names = {source.name for source in layout.sources}
+    is_narrow = len(names) == len(layout.sources) and 0 < categories.width <= MOST_MARKS
+    single = [facet for facet in facets if isinstance(facet, Facet)]
+    if is_narrow and not categories.n_hash and 0 < len(single) == len(facets):
+        entries = _marked_entries(numbers, single, tables, categories.width)
+    else:
+        entries = _sorted_entries(numbers, facets, tables)
+    return sp.csr_matrix(entries, shape=(len(numbers), numbers.shape[1] + categories.width))
+
+
+def _columns_of(facets: Sequence[Facet | WordFacet], tables: Sequence[Array], n_rows: int) -> Array:
+    """The column that each row has of each facet that says one thing."""
+    both = zip(facets, tables, strict=True)
+    single = [table[facet.texts.codes] for facet, table in both if isinstance(facet, Facet)]
+    return np.stack(single, axis=1) if single else np.empty((n_rows, 0), np.int32)
+
+
+def _room_for(n_rows: int, n_entries: int) -> tuple[Array, Array, Array]:
+    """Starts of rows, columns and values of so many entries."""
+    starts = np.zeros(n_rows + 1, np.int64 if n_entries > np.iinfo(np.int32).max else np.int32)
+    return starts, np.empty(n_entries, np.int32), np.empty(n_entries, np.float32)
+
+
+def _sorted_entries(
+    numbers: Array, facets: Sequence[Facet | WordFacet], tables: Sequence[Array]
+) -> tuple[Array, Array, Array]:
+    """Values, columns and starts of rows, whatever they hold."""
+    n_rows = len(numbers)
+    columns = _columns_of(facets, tables, n_rows)
+    both = zip(facets, tables, strict=True)
     words = [facet.entries(table) for facet, table in both if isinstance(facet, WordFacet)]
     word_starts, word_columns = _side_by_side(words, n_rows)
-    room = n_rows * (n_numbers + columns.shape[1]) + word_columns.size
-    starts = np.zeros(n_rows + 1, np.int64 if room > np.iinfo(np.int32).max else np.int32)
-    indices, values = np.empty(room, np.int32), np.empty(room, np.float32)
+    n_entries = n_rows * (numbers.shape[1] + columns.shape[1]) + word_columns.size
+    starts, indices, values = _room_for(n_rows, n_entries)
     n = _write_entries(numbers, columns, word_starts, word_columns, starts, indices, values)
-    shape = n_rows, n_numbers + categories.width
-    return sp.csr_matrix((values[:n], indices[:n], starts), shape=shape)
+    return values[:n], indices[:n], starts
+
+
+def _marked_entries(
+    numbers: Array, facets: Sequence[Facet], tables: Sequence[Array], width: int
+) -> tuple[Array, Array, Array]:
+    """The same where no two pairs of a row share a column, and there are not too many columns."""
+    codes = np.stack([facet.texts.codes for facet in facets]).astype(np.int32, copy=False)
+    no_value_first = (part for table in tables for part in (table[-1:], table[:-1]))
+    columns = np.concatenate(list(no_value_first))
+    firsts = np.cumsum([1, *map(len, tables)])[:-1]
+    marks = np.where(columns == NONE, 0, np.int64(1) << (columns % MARKS).astype(np.int64))
+    words = np.where(columns == NONE, 0, columns // MARKS).astype(np.int64)
+    row = np.zeros(-(-width // MARKS), np.int64)
+    starts, indices, values = _room_for(
+        len(numbers), len(numbers) * (numbers.shape[1] + len(codes))
+    )
+    n = _write_marked(numbers, codes, Marks(firsts, words, marks), row, starts, indices, values)
+    return values[:n], indices[:n], starts
 
 
 def _with_indicators(numbers: Array, columns: Array, width: int) -> Array:
@@ -257,6 +306,40 @@ def _side_by_side(words: Sequence[tuple[Array, Array]], n_rows: int) -> tuple[Ar
     order = np.argsort(rows, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.sum(lengths, axis=0))])
     return starts, np.concatenate([columns for _, columns in words])[order]
+
+
+class Marks(NamedTuple):
+    """Columns of pairs as bits of words: those of facet j are from `firsts[j]` on."""
+
+    firsts: Array
+    words: Array
+    bits: Array  # 0 for what has no column
+
+
+@jit
+def _write_marked(
+    numbers: Any, codes: Any, marks: Any, row: Any, starts: Any, indices: Any, values: Any
+) -> Any:
+    """Write numbers that are not 0, and a 1 for each pair behind them; return how many.
+
+    Pairs of a row are marked as bits, which then stand in order.
+    """
+    n_numbers, n = numbers.shape[1], 0
+    for i in range(numbers.shape[0]):
+        for j in range(n_numbers):
+            indices[n], values[n] = j, numbers[i, j]
+            n += numbers[i, j] != 0
+        for j in range(codes.shape[0]):
+            k = marks.firsts[j] + codes[j, i]
+            row[marks.words[k]] |= marks.bits[k]
+        for k in range(row.size):
+            word, row[k] = row[k], 0
+            while word:
+                indices[n], values[n] = n_numbers + k * MARKS + first_bit(word), 1
+                word &= word - 1
+                n += 1
+        starts[i + 1] = n
+    return n
 
 
 @jit

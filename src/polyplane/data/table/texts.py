@@ -6,17 +6,19 @@ done on different values, by Arrow: cells are touched only as numbers.
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
+from polyplane.engine.jit import jit
 
 __all__ = [
     "MISSING_TEXTS", "NONE", "Texts", "arrow_of", "codes_of", "is_null", "merged", "strings_of",
-    "texts_of", "words_of",
+    "stripped", "texts_of", "words_of",
 ]  # fmt: skip
 
 MISSING_TEXTS = (
@@ -28,7 +30,8 @@ NONE = -1  # code of a row without a value
 NOT_IN_WORDS = r"[^\pL\pN']+"
 
 
-class Texts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Texts:
     """A column of text: its different values, and which of them each row has, or `NONE`."""
 
     values: Any  # an Arrow array of strings, none of them missing or twice
@@ -40,21 +43,61 @@ class Texts(NamedTuple):
 
     def present(self) -> Any:
         """The values that rows have."""
-        return self.values.take(arrow_of(np.flatnonzero(self.counts())))
+        return self.values if self.counts.all() else self.values.take(arrow_of(self.used))
 
+    @property
+    def used(self) -> Array:
+        """Which values rows have."""
+        return np.flatnonzero(self.counts)
+
+    @property
     def counts(self) -> Array:
         """How many rows have each value; a dictionary may hold values that no row has."""
-        assert NONE == -1
-        return np.bincount(self.codes + 1, minlength=len(self.values) + 1)[1:]
+        return self._tally[0][:-1]
+
+    @property
+    def n_missing(self) -> int:
+        """How many rows have none."""
+        return int(self._tally[0][-1])
+
+    @property
+    def first_rows(self) -> Array:
+        """Where each value is first met, and last of all no value; the number of rows if never."""
+        return self._tally[1]
+
+    @functools.cached_property
+    def _tally(self) -> tuple[Array, Array]:
+        codes = self.codes.astype(np.int32, copy=False).view()
+        codes.flags.writeable = False  # so that one loop is compiled for all
+        counts = np.zeros(len(self.values) + 1, np.int64)
+        first_rows = np.full(len(self.values) + 1, codes.size, np.int64)
+        _count(np.ascontiguousarray(codes), counts, first_rows)
+        return counts, first_rows
+
+
+@jit
+def _count(codes: Any, counts: Any, first_rows: Any) -> None:
+    """Count rows of each code, and write where the first of them is; those of none come last."""
+    last = counts.size - 1
+    for i in range(codes.size):
+        k = codes[i] if codes[i] != NONE else last
+        if counts[k] == 0:
+            first_rows[k] = i
+        counts[k] += 1
 
 
 def texts_of(column: Any) -> Texts:
     """An Arrow array of any type as text, missing values marked."""
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
-    plain = pc.utf8_trim_whitespace(_as_strings(column.dictionary))
+    return stripped(_as_strings(column.dictionary), codes_of(column.indices))
+
+
+def stripped(values: Any, codes: Array) -> Texts:
+    """Texts of values as they are written: spaces around them don't count, and some are missing."""
+    plain = pc.utf8_trim_whitespace(values)
     is_missing = pc.is_in(plain, value_set=_missing_texts())
-    return _with_different(plain, is_missing, codes_of(column.indices))
+    return _with_different(plain, is_missing, codes)
 
 
 def _as_strings(values: Any) -> Any:
@@ -90,6 +133,9 @@ def merged(columns: Sequence[Texts]) -> Texts:
     """One column after the other."""
     if len(columns) == 1:
         return columns[0]
+    longest = columns[-1].values
+    if all(longest.slice(0, len(column.values)).equals(column.values) for column in columns):
+        return Texts(longest, np.concatenate([column.codes for column in columns]))
     values = pa.concat_arrays([column.values for column in columns])
     firsts = np.cumsum([0, *(len(column.values) for column in columns)])
     codes = [

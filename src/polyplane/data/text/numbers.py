@@ -34,6 +34,7 @@ __all__ = [
     "count_bits",
     "count_byte",
     "digits",
+    "digits_around",
     "ends_token",
     "first_bit",
     "is_blank",
@@ -155,10 +156,30 @@ def _numpy_non_digits(text: Any, offset: int) -> int:
 
 def _digits(builder: Any, text: Any, offset: Any, n: Any) -> Any:
     unused = builder.sub(I64(64), builder.shl(n, I64(3)))
-    word = builder.shl(_load(builder, text, offset, I64), unused)
+    return _sum_of_digits(builder, builder.shl(_load(builder, text, offset, I64), unused))
+
+
+def _sum_of_digits(builder: Any, word: Any) -> Any:
     for mask, factor, shift in SWAR:
         word = builder.lshr(builder.mul(builder.and_(word, I64(mask)), I64(factor)), I64(shift))
     return word
+
+
+def _digits_around(builder: Any, text: Any, offset: Any, k: Any, n: Any) -> Any:
+    word, half = _load(builder, text, offset, I64), builder.shl(k, I64(2))
+    before = builder.shl(builder.shl(I64(1), half), half)  # a shift by all 64 bits is undefined
+    before = builder.sub(before, I64(1))
+    after = builder.and_(builder.lshr(word, I64(8)), builder.not_(before))
+    has_other = builder.zext(builder.icmp_signed("<", k, n), I64)
+    unused = builder.sub(I64(64), builder.shl(builder.sub(n, has_other), I64(3)))
+    word = builder.or_(builder.and_(word, before), after)
+    return _sum_of_digits(builder, builder.shl(word, unused))
+
+
+def _numpy_digits_around(text: Any, offset: int, k: int, n: int) -> int:
+    assert 0 <= k <= n <= 8
+    word = _window(text, offset, 8)[:n].tobytes()
+    return int(word[:k] + word[k + 1 :])
 
 
 def _numpy_digits(text: Any, offset: int, n: int) -> int:
@@ -210,11 +231,15 @@ leading_digits = primitive(INTEGER, (SPAN, OFFSET), _leading_digits, _numpy_lead
 odd_bits = primitive(INTEGER, (SPAN, OFFSET), _odd_bits, _numpy_odd_bits)
 # the number in the n bytes from i on, all digits; n is 1 to 8
 digits = primitive(INTEGER, (SPAN, OFFSET, INTEGER), _digits, _numpy_digits)
+# the number in the n bytes from i on, of which the k-th is left out if k < n; up to 8, not all
+digits_around = primitive(
+    INTEGER, (SPAN, OFFSET, INTEGER, INTEGER), _digits_around, _numpy_digits_around
+)
 first_bit = primitive(
     INTEGER,
     (INTEGER,),
     lambda b, mask: b.cttz(mask, I1(0)),
-    lambda mask: (mask & -mask).bit_length() - 1 if mask else BLOCK,
+    lambda mask: int(mask & -mask).bit_length() - 1 if mask else BLOCK,
 )
 count_bits = primitive(
     INTEGER, (INTEGER,), lambda b, mask: b.ctpop(mask), lambda mask: mask.bit_count()

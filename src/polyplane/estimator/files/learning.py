@@ -11,11 +11,16 @@ import numpy as np
 
 from polyplane.engine.planes.planes import LANES_USED, NO_PLANE, Planes
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
-from polyplane.estimator.files.training_tables import TABLES, KernelState, PlaneState
+from polyplane.estimator.files.training_tables import TABLES, Curve, KernelState, PlaneState
 from polyplane.estimator.kernels.kernel_classifier import expected_of as expected_problem
 from polyplane.estimator.kernels.kernel_training import KernelTraining
 from polyplane.estimator.known_classes import known_classes
-from polyplane.estimator.online_classifier import give_training, training_of
+from polyplane.estimator.online_classifier import (
+    evaluations_of,
+    give_evaluations,
+    give_training,
+    training_of,
+)
 from polyplane.estimator.planes.hyperplane_classifier import (
     expected_of,
     own_of_fitted,
@@ -27,7 +32,7 @@ from polyplane.estimator.streams import give_stream_course, stream_course_of
 from polyplane.estimator.thread_safety import remember
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
-from polyplane.model.format.schema import Reader, Writer
+from polyplane.model.format.schema import Many, Nested, Reader, Writer
 from polyplane.model.kernels import FormulaKernel, GivenKernel, Kernel
 from polyplane.model.prediction import FittedModel
 
@@ -35,6 +40,7 @@ __all__ = ["read_training", "write_training"]
 
 LEAST_ALPHA = 1e-16  # a little less than may be set: doubled and found ones are rounded
 PATH = "training"
+CURVES = Many(Nested(TABLES["evaluations"]))
 
 
 # ---- writing -----------------------------------------------------------------------------
@@ -51,7 +57,13 @@ def write_training(estimator: Any, out: Writer) -> dict[str, Any]:
         "version": TRAINING_NOW,
         kind: TABLES[kind].write(state, f"{PATH}.{kind}", out),
         "stream": None if stream is None else TABLES["stream"].write(stream, path, out),
+        "evaluations": CURVES.write(_curves_of(estimator), f"{PATH}.evaluations", out),
     }
+
+
+def _curves_of(estimator: Any) -> list[Curve]:
+    found = evaluations_of(estimator)
+    return [Curve(name, *one) for name, measures in found.items() for one in measures.items()]
 
 
 def _kernel_state(training: KernelTraining) -> KernelState:
@@ -97,6 +109,10 @@ def read_training(
     if plain.get("stream") is not None:
         course = TABLES["stream"].read(plain["stream"], f"{PATH}.stream", source)
         give_stream_course(estimator, course)
+    evaluations: dict[str, dict[str, list[float]]] = {}
+    for curve in CURVES.read(plain.get("evaluations"), f"{PATH}.evaluations", source, {}):
+        evaluations.setdefault(curve.set, {})[curve.measure] = curve.values
+    give_evaluations(estimator, evaluations)
     return None
 
 

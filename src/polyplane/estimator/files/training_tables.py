@@ -9,7 +9,7 @@ values, norms of support rows, the scores of the row at hand; nor what the predi
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,7 @@ from polyplane.model.format.schema import (
     Numbers,
     Reader,
     Table,
+    Text,
     Whole,
     Wholes,
     Writer,
@@ -66,7 +67,7 @@ from polyplane.model.format.schema import (
 )
 from polyplane.model.kernels import KernelRows
 
-__all__ = ["KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "KernelState", "PlaneState"]
+__all__ = ["KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "Curve", "KernelState", "PlaneState"]
 
 LEAST = np.finfo(np.float64).tiny
 
@@ -452,9 +453,24 @@ STREAM_COURSE = Table(
     {"passes": "n_passes", "chunks": "n_chunks", "rows": "n_rows"},
 )
 
+
+class Curve(NamedTuple):
+    """A loss, or the share of wrong rows, on one set after each pass."""
+
+    set: str  # as `eval_set` numbers them
+    measure: str
+    values: list[float]
+
+
+CURVE = Table(
+    Curve,
+    {"set": Text(), "measure": Text(), "values": Many(Number(may_be_endless=True))},
+)
+
 # the one place where records of files meet our classes; a test holds the names of each version
 TABLES: Mapping[str, Table] = {
     "planes": PLANE_TRAINING,
     "kernel": KERNEL_TRAINING,
     "stream": STREAM_COURSE,
+    "evaluations": CURVE,
 }

@@ -84,6 +84,12 @@ def _with_cross_entropy(values: dict[str, Any], arrays: dict[str, Array]) -> boo
     return True
 
 
+def _without_evaluations(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Losses and errors on sets for evaluation were not kept."""
+    values["evaluations"] = []
+    return True
+
+
 def _two_kinds(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
     """Columns of tables were numbers or categories, in files only, and gaps were errors."""
     prediction = values.get("prediction")
@@ -113,10 +119,11 @@ def _with_more(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
 
 FORMAT_NOW = 4  # format 1 was never released
 FORMATS: dict[int, Step] = {2: _one_unit, 3: _with_more}  # from this format to the next
-TRAINING_NOW = 3
+TRAINING_NOW = 4
 TRAININGS: dict[int, Step] = {  # of the training part, to the next version
     1: _without_levels,
     2: _with_cross_entropy,
+    3: _without_evaluations,
 }
 
 
