@@ -52,7 +52,6 @@ __all__ = [
     "page_of",
     "products",
     "register_rows",
-    "score_listed_tiles",
     "score_planes",
     "squared_norm",
     "with_own_page",
@@ -295,64 +294,6 @@ def score_planes(page: Any, a: Any, b: Any, ahead: Any, planes: Any, n_tiles: An
         o += 2 * LANES
     if o < end:
         _score_tile(page, a, b, ahead, planes, o)
-
-
-@inlined
-def _score_four_tiles(
-    page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any, p: Any, q: Any, r: Any
-) -> Any:
-    """The same sums for four tiles, wherever they lie, at one reading of the row."""
-    sums, stride, c = planes.sums, planes.stride, page.constant
-    s0, t0 = (
-        fma(load(planes.idle, o), c, load(sums, o)),
-        fma(load(planes.idle, p), c, load(sums, p)),
-    )
-    u0, v0 = (
-        fma(load(planes.idle, q), c, load(sums, q)),
-        fma(load(planes.idle, r), c, load(sums, r)),
-    )
-    s1 = s2 = s3 = t1 = t2 = t3 = u1 = u2 = u3 = v1 = v2 = v3 = splat(np.float32(0))
-    j = a
-    while j + 4 <= b:
-        prefetch(page.index, j + ahead)
-        prefetch(page.value, j + ahead)
-        x, k = value_at(page, j), at(page.index, j) * stride + stride
-        s0, t0 = fma(s0, x, load(sums, k + o)), fma(t0, x, load(sums, k + p))
-        u0, v0 = fma(u0, x, load(sums, k + q)), fma(v0, x, load(sums, k + r))
-        x, k = value_at(page, j + 1), at(page.index, j + 1) * stride + stride
-        s1, t1 = fma(s1, x, load(sums, k + o)), fma(t1, x, load(sums, k + p))
-        u1, v1 = fma(u1, x, load(sums, k + q)), fma(v1, x, load(sums, k + r))
-        x, k = value_at(page, j + 2), at(page.index, j + 2) * stride + stride
-        s2, t2 = fma(s2, x, load(sums, k + o)), fma(t2, x, load(sums, k + p))
-        u2, v2 = fma(u2, x, load(sums, k + q)), fma(v2, x, load(sums, k + r))
-        x, k = value_at(page, j + 3), at(page.index, j + 3) * stride + stride
-        s3, t3 = fma(s3, x, load(sums, k + o)), fma(t3, x, load(sums, k + p))
-        u3, v3 = fma(u3, x, load(sums, k + q)), fma(v3, x, load(sums, k + r))
-        j += 4
-    while j < b:
-        x, k = value_at(page, j), at(page.index, j) * stride + stride
-        s0, t0 = fma(s0, x, load(sums, k + o)), fma(t0, x, load(sums, k + p))
-        u0, v0 = fma(u0, x, load(sums, k + q)), fma(v0, x, load(sums, k + r))
-        j += 1
-    store(planes.scores, o, add(add(s0, s1), add(s2, s3)))
-    store(planes.scores, p, add(add(t0, t1), add(t2, t3)))
-    store(planes.scores, q, add(add(u0, u1), add(u2, u3)))
-    store(planes.scores, r, add(add(v0, v1), add(v2, v3)))
-
-
-@inlined
-def score_listed_tiles(
-    page: Any, a: Any, b: Any, ahead: Any, planes: Any, tiles: Any, n_tiles: Any
-) -> Any:
-    """The same for the tiles that begin at the lanes listed."""
-    k = 0
-    while k + 4 <= n_tiles:
-        o, p, q, r = at(tiles, k), at(tiles, k + 1), at(tiles, k + 2), at(tiles, k + 3)
-        _score_four_tiles(page, a, b, ahead, planes, o, p, q, r)
-        k += 4
-    while k < n_tiles:
-        _score_tile(page, a, b, ahead, planes, at(tiles, k))
-        k += 1
 
 
 @inlined
