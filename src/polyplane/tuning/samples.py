@@ -137,8 +137,9 @@ def _base_name(source: Any) -> str:
 
 
 def _plain_text(column: Any) -> Any:
-    """Views of texts, of which rows cannot be taken, as texts."""
-    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
+    """Views of texts, of which rows cannot be taken and which Arrow before 18 cannot cast."""
+    is_view = pa.types.is_string_view(column.type)
+    return pa.array(column.to_pylist(), pa.string()) if is_view else column
 
 
 def _is_table(X: Any) -> bool:
