@@ -44,6 +44,7 @@ __all__ = [
     "add_to_tile",
     "count_rows",
     "csr_rows",
+    "csr_rows_of",
     "dense_rows",
     "length_of_row",
     "matrix_of",
@@ -112,10 +113,13 @@ def dense_rows(values: Any, constant: float) -> DenseRows:
 
 def csr_rows(matrix: Any, constant: float) -> CsrRows:
     """Rows of a canonical scipy CSR matrix or array."""
-    data, indices, starts = (
-        _only_read(part) for part in (matrix.data, matrix.indices, matrix.indptr)
-    )
-    return CsrRows(data, indices, starts, np.float32(constant))
+    return csr_rows_of(matrix.data, matrix.indices, matrix.indptr, constant)
+
+
+def csr_rows_of(values: Any, columns: Any, starts: Any, constant: float) -> CsrRows:
+    """CSR rows of these parts; starts of one width, so that loops are compiled for no other."""
+    wide = starts.astype(np.int64, copy=False)
+    return CsrRows(_only_read(values), _only_read(columns), _only_read(wide), np.float32(constant))
 
 
 def _only_read(array: Any) -> Any:
@@ -288,7 +292,7 @@ def _score_two_tiles(page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any)
 @inlined
 def score_planes(page: Any, a: Any, b: Any, ahead: Any, planes: Any, n_tiles: Any) -> Any:
     """`planes.scores[k]` = plane k times the opened row, minus infinity where lane k is idle."""
-    o, end = 0, n_tiles * LANES
+    o, end = np.int64(0), n_tiles * LANES  # 0 alone would be one more type to compile for
     while o + LANES < end:
         _score_two_tiles(page, a, b, ahead, planes, o)
         o += 2 * LANES
@@ -370,7 +374,7 @@ def packed(rows: Rows, order: Any) -> CsrRows:
     _mark_starts(rows, order, starts)
     columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
     _copy_entries(rows, order, starts, columns, values)
-    return CsrRows(values, columns, starts, rows.constant)
+    return csr_rows_of(values, columns, starts, rows.constant)
 
 
 def matrix_of(rows: Any, n_columns: int) -> sp.csr_matrix:
