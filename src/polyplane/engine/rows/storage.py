@@ -59,6 +59,9 @@ __all__ = [
 ]
 
 
+ENTRIES_OF_ROW = 32  # room for as many, at first
+
+
 class DenseRows(NamedTuple):
     """C-contiguous matrix of float32, float64 or uint8, and the page to which rows are packed."""
 
@@ -350,31 +353,32 @@ def length_of_row(rows: Any, i: Any) -> Any:
 
 
 @jit
-def _mark_starts(rows: Any, order: Any, starts: Any) -> None:
+def _write_down(rows: Any, order: Any, k: Any, starts: Any, columns: Any, values: Any) -> Any:
+    """Write out rows from entry k of `order` on; return up to where there was room."""
     page = page_of(rows)
-    for k in range(order.size):
+    while k < order.size:
         a, b, _ = open_row(page, order[k], order[k])
-        starts[k + 1] = starts[k] + b - a
-
-
-@jit
-def _copy_entries(rows: Any, order: Any, starts: Any, columns: Any, values: Any) -> None:
-    page = page_of(rows)
-    for k in range(order.size):
-        a, b, _ = open_row(page, order[k], order[k])
+        if starts[k] + b - a > columns.size:
+            return k
         for j in range(b - a):
             columns[starts[k] + j] = at(page.index, a + j)
             values[starts[k] + j] = value_at(page, a + j)
+        starts[k + 1] = starts[k] + b - a
+        k += 1
+    return k
 
 
 def packed(rows: Rows, order: Any) -> CsrRows:
     """The rows of `order` as a loop sees them, written out: the same entries in the same order."""
     order = order.astype(np.int64, copy=False)  # of one type: each loop is compiled once
-    starts = np.zeros(order.size + 1, np.int64)
-    _mark_starts(rows, order, starts)
-    columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
-    _copy_entries(rows, order, starts, columns, values)
-    return csr_rows_of(values, columns, starts, rows.constant)
+    starts, k = np.zeros(order.size + 1, np.int64), np.int64(0)
+    room = ENTRIES_OF_ROW * order.size
+    columns, values = np.empty(room, np.int32), np.empty(room, np.float32)
+    while (k := _write_down(rows, order, k, starts, columns, values)) < order.size:
+        more = 2 * columns.size + ENTRIES_OF_ROW
+        columns, values = (np.resize(part, more) for part in (columns, values))
+    columns, values = columns[: starts[-1]].copy(), values[: starts[-1]].copy()
+    return csr_rows_of(columns=columns, values=values, starts=starts, constant=rows.constant)
 
 
 def matrix_of(rows: Any, n_columns: int) -> sp.csr_matrix:
