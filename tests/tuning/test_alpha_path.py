@@ -65,10 +65,47 @@ def test_models_of_all_rows_are_those_of_fit(name, is_sparse):
         assert model.n_iter_ == alone.n_iter_
 
 
+def test_small_alphas_are_of_one_mind_until_a_row_parts_them(monkeypatch):
+    minds, original = [], packs._Pack.unpack
+
+    def noting(pack):
+        minds.append([len(mind.models) for mind in pack.minds])
+        original(pack)
+
+    monkeypatch.setattr(packs._Pack, "unpack", noting)
+    X, y = rows_of(4, n_rows=200)
+    alphas = [1e-1, 1e-2, 1e-12, 1e-13, 1e-14]
+    machine = pp.AMMClassifier(max_iter=2, random_state=0, prune_interval=29)
+    path = pp.alpha_path(machine, X, y, alphas=alphas, cv=2)
+    assert all(3 in each for each in minds)  # the smallest follow the same rows
+    assert all(len(each) > 1 for each in minds)  # and the largest do not
+    for alpha, model in zip(alphas, path.models, strict=True):
+        alone = clone(machine).set_params(alpha=alpha).fit(X, y)
+        assert_same_planes(model, alone)
+    planes = [model._training.models[0].planes for model in path.models]
+    assert not any(
+        np.shares_memory(a, b)
+        for k in range(len(planes))
+        for other in planes[:k]
+        for a, b in zip(planes[k], other, strict=True)
+    )
+
+
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_matrix])
+def test_rows_may_be_longer_than_what_is_at_hand(storage, monkeypatch):
+    monkeypatch.setattr("polyplane.engine.rows.at_hand.FIRST_ENTRIES", 2)
+    monkeypatch.setattr("polyplane.estimator.planes.packs.MOST_NOTES", 2)
+    X, y = rows_of(6)
+    machine = pp.AMMClassifier(max_iter=1, random_state=0, prune_interval=100)
+    path = pp.alpha_path(machine, storage(X), y, alphas=[1e-1, 1e-3], cv=2)
+    for alpha, model in zip(path.alphas, path.models, strict=True):
+        assert_same_planes(model, clone(machine).set_params(alpha=alpha).fit(X, y))
+
+
 @settings(deadline=None, max_examples=examples(25))
 @given(
-    st.integers(0, 10**6), st.lists(st.sampled_from([1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5]), min_size=1,
-    max_size=5, unique=True), st.integers(2, 4), st.integers(1, 2), st.integers(1, 3),
+    st.integers(0, 10**6), st.lists(st.sampled_from([1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-9]),
+    min_size=1, max_size=5, unique=True), st.integers(2, 4), st.integers(1, 2), st.integers(1, 3),
     st.booleans(), st.sampled_from([1, 2]),
 )  # fmt: skip
 def test_models_of_folds_are_those_of_their_rows_in_the_same_order(

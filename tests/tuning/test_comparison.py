@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -79,18 +80,57 @@ def test_the_same_folds_are_for_all():
     assert (second["lead"], second["p"]) == (0, 1)
 
 
-def test_tables_go_to_models_as_they_are():
-    X, y = problems.xor(200)
-    frame = pd.DataFrame(X, columns=[*"abcd"])
-    frame["colour"] = np.array(["red", "blue"])[np.arange(200) % 2]
-    columns = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
+@pytest.fixture(scope="module")
+def frame():
+    X, y = problems.xor(300)
+    frame = pd.DataFrame(X, columns=["width", "height", "c", "d"])
+    frame["colour"] = np.array(["red", "blue", "blue"])[np.arange(300) % 3]
+    frame.loc[::7, "c"] = np.nan
+    return frame, y
+
+
+def with_indicators(model):
+    columns = make_column_transformer((OneHotEncoder(), ["colour"]), remainder=SimpleImputer())
+    return make_pipeline(columns, model)
+
+
+def test_tables_go_to_models_as_they_are(frame):
     models = {
         "ours": pp.AMMClassifier(random_state=0),
-        "theirs": make_pipeline(columns, LogisticRegression()),
+        "theirs": with_indicators(LogisticRegression()),
     }
-    found = pp.compare(models, frame, y, n_folds=2)
+    found = pp.compare(models, *frame, n_folds=2)
     assert {line["machine"] for line in found.table} == set(models)
+    assert found.content["n_columns"] == 5
+    assert found.content["planes"]["machine"] == found.content["rows"]["machine"] == "ours"
+    names = {name for row in found.content["rows"]["list"] for name, _, _ in row["columns"]}
+    assert {"width", "height"} <= names <= {*frame[0].columns}
+    assert {"red", "blue"} >= {
+        value
+        for row in found.content["rows"]["list"]
+        for name, value, _ in row["columns"]
+        if name == "colour"
+    }
+    assert found.content["regions"]["machines"] == ["ours"]  # the other knows no laid-out rows
     assert "<h1>" in found.to_html()
+
+
+def test_of_two_of_ours_both_have_regions_of_a_table(frame):
+    models = [pp.PegasosClassifier(random_state=0), pp.AMMClassifier(random_state=0)]
+    found = pp.compare(models, *frame, n_folds=2)
+    assert sorted(found.content["regions"]["machines"]) == ["AMMClassifier", "PegasosClassifier"]
+
+
+def test_columns_that_a_step_has_made_are_called_as_it_calls_them(frame):
+    found = pp.compare(with_indicators(pp.AMMClassifier(random_state=0)), *frame, n_folds=2)
+    names = {name for row in found.content["rows"]["list"] for name, _, _ in row["columns"]}
+    assert {"remainder__width", "remainder__height"} <= names
+
+
+def test_tables_without_a_model_of_ours_show_what_there_is(frame):
+    found = pp.compare(with_indicators(LogisticRegression()), *frame, n_folds=2)
+    assert not {"planes", "rows", "regions"} & found.content.keys()
+    assert "No machine here can explain single rows" in found.to_html()
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_ctrl_c_gives_what_is_done_so_far(tmp_path, monkeypatch):
     X, y = problems.xor(300)
     page = tmp_path / "page.html"
     n_fits = 0
-    fit = pp.AMMClassifier.fit
+    fit = pp.CPMClassifier.fit
 
     def interrupted(self, *rest, **more):
         nonlocal n_fits
@@ -206,11 +206,11 @@ def test_ctrl_c_gives_what_is_done_so_far(tmp_path, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         return fit(self, *rest, **more)
 
-    monkeypatch.setattr(pp.AMMClassifier, "fit", interrupted)
+    monkeypatch.setattr(pp.CPMClassifier, "fit", interrupted)
     found = explored(X, y, 300, report=page)
     assert n_fits == 1
     assert found.is_interrupted
-    assert set(found.models) == {"majority", "linear", "polyplane", "additive", "huller"}
+    assert set(found.models) == {"majority", "linear", "amm", "polyplane", "additive", "huller"}
     assert "Stopped early" in page.read_text()
 
 

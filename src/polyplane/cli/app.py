@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any
 
@@ -51,6 +52,15 @@ class _Program(click.Group):
     def get_help(self, ctx: click.Context) -> str:
         verbs = [one.verb for one in self.commands.values() if isinstance(one, _Command)]
         return overview(verbs)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """With a suggestion where there is no such command, which older click does not make."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and name[:1].isalnum():
+            close = get_close_matches(name, self.commands, 1)
+            said = f" Did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"No such command {name!r}.{said}")
+        return super().resolve_command(ctx, args)
 
 
 def run(words: Sequence[str]) -> int:

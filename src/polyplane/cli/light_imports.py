@@ -34,7 +34,8 @@ class _Later(ModuleType):
         self.__spec__ = ModuleSpec(name, None)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        """`__path__` is asked for where a part of the module is imported."""
+        if name.startswith("__") and name != "__path__":
             raise AttributeError(name)
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]

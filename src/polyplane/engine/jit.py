@@ -60,8 +60,10 @@ def inlined(function: Function) -> Function:
     return compiled
 
 
-def chosen_by_type(word: Any, bodies: dict[type, Any]) -> None:
+def chosen_by_type(word: Any, bodies: dict[type, Any], otherwise: Any = None) -> None:
     """Let compiled code choose the body of `word` by the tuple type of the first argument.
+
+    `otherwise` is the body for all other tuples, if there is one.
 
     Functions passed as arguments are not cached on disk; types are. `word` itself is what runs
     under NUMBA_DISABLE_JIT=1.
@@ -69,7 +71,7 @@ def chosen_by_type(word: Any, bodies: dict[type, Any]) -> None:
 
     def choose(first: Any, *_: Any) -> Any:
         is_known = isinstance(first, types.BaseNamedTuple)
-        return bodies.get(first.instance_class) if is_known else None
+        return bodies.get(first.instance_class, otherwise) if is_known else None
 
     choose.__signature__ = signature(next(iter(bodies.values())))  # type: ignore[attr-defined]
     overload(word, jit_options={"forceinline": True})(choose)

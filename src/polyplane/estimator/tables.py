@@ -5,6 +5,7 @@ grows; `layout_` keeps it, and everything that takes X obeys it. Rows that have 
 already, as `polyplane.read` does with files, are taken as they are.
 """
 
+import copy
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,10 @@ from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, ro
 from polyplane.data.table.layout import Layout
 from polyplane.engine.inspection import largest_magnitude
 
-__all__ = ["TableRows", "give_layout", "layout_of", "rows_of_table", "take_layout", "width_of"]
+__all__ = [
+    "TableRows", "give_layout", "layout_of", "rows_of_table", "take_layout", "width_of",
+    "without_layout",
+]  # fmt: skip
 
 FROM_DTYPE = "from_dtype"
 ROWS_COPIED = 1 << 12  # at once, to look for gaps
@@ -46,6 +50,18 @@ def layout_of(estimator: Any) -> Layout | None:
     """How the columns of a table become those of X; None where X was no table."""
     layout: Layout | None = vars(estimator).get("layout_")
     return layout
+
+
+def without_layout(estimator: Any) -> Any:
+    """The same fitted estimator for rows that have been laid out already."""
+    layout = layout_of(estimator)
+    if layout is None:
+        return estimator
+    plain = copy.copy(estimator)
+    for name in ("layout_", "feature_names_in_"):
+        vars(plain).pop(name, None)
+    plain.n_features_in_ = layout.width
+    return plain
 
 
 def width_of(estimator: Any) -> int:

@@ -42,7 +42,14 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.leveled import LevelTable, leveled_rows
 from polyplane.engine.rows.mapped import ColumnTable, mapped_rows
-from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, matrix_of, packed
+from polyplane.engine.rows.storage import (
+    CsrRows,
+    Rows,
+    count_rows,
+    csr_rows_of,
+    matrix_of,
+    packed,
+)
 from polyplane.engine.rows.turned import Turn, n_directions, turned_rows
 
 __all__ = ["KINDS", "ColumnMap", "FoldedMap", "can_turn", "column_map", "compact_rows"]
@@ -328,8 +335,7 @@ def compact_rows(rows: Any, used: Array) -> CsrRows:
     if not is_used.all():
         n_before = np.concatenate([[0], np.cumsum(is_used)])
         values, places, starts = values[is_used], places[is_used], n_before[starts]
-    places, starts = places.astype(entries.columns.dtype), starts.astype(entries.starts.dtype)
-    return CsrRows(values, places, starts, entries.constant)
+    return csr_rows_of(values, places.astype(entries.columns.dtype), starts, entries.constant)
 
 
 def _as_csr(rows: Any) -> CsrRows:

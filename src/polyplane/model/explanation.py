@@ -6,7 +6,7 @@ is the lead of the winner in the model of this pair. How it is shared out among 
 `engine/planes/explaining.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -33,8 +33,11 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import HashedRows, n_mapped, unhashed
 from polyplane.engine.rows.storage import (
     CsrRows,
+    DenseRows,
     Rows,
     count_rows,
+    csr_rows_of,
+    dense_rows,
     matrix_of,
     packed,
     with_own_page,
@@ -49,6 +52,7 @@ __all__ = ["Change", "Explainer", "Explanation"]
 MOST_UNHASHED = 1 << 28  # weights of products, told apart again
 NOTHING_TYPICAL = Typical(np.empty((0, 0), np.float32), np.empty(0))
 NO_GROUPS = np.empty((0, 2), np.int32)
+ROWS_WRITTEN = 1 << 10  # at a time: rows of many features take some room
 TINY = 1e-6  # beside ranks, whose deviation is 1
 
 
@@ -115,8 +119,9 @@ class Explainer:
         """Contributions are then what differs from the mean over these rows."""
         record, rows = self._told_apart(rows)
         of_columns = np.zeros((record.sums.shape[1], self._n_shown))
-        order = in_place(count_rows(rows))
-        mean_of_columns(rows, order, record.sums, *self._owners(), of_columns)
+        order, owners = in_place(count_rows(rows)), self._owners()
+        for piece in _pieces(rows, order):
+            mean_of_columns(piece.rows, piece.order, order.size, record.sums, *owners, of_columns)
         typical = Typical(of_columns.astype(np.float32), of_columns.sum(axis=1))
         return replace(self, typical=typical)
 
@@ -278,15 +283,48 @@ def _fill(
 
     def work(first: int, last: int) -> None:
         scorer = record.scorer()
-        own = sides._replace(given=given[first:last])
-        part = target
-        if not isinstance(target, ToEntries):
-            part = target._replace(values=target.values[first:last])
-        out = Explained(*(array[first:last] for array in found))
-        mine = with_own_page(rows)
-        explain(mine, order[first:last], scorer, own, parts_of(scorer, own), part, out)
+        parts = parts_of(scorer, sides)
+        for piece in _pieces(rows, order[first:last]):
+            place = slice(first + piece.first, first + piece.first + piece.order.size)
+            own, part = sides._replace(given=given[place]), target
+            if not isinstance(target, ToEntries):
+                part = target._replace(values=target.values[place])
+            out = Explained(*(array[place] for array in found))
+            explain(piece.rows, piece.order, scorer, own, parts, part, out)
 
     shared_out(work, order.size, n_jobs, ROWS_WORTH_A_THREAD)
+
+
+class _Piece(NamedTuple):
+    """Some rows as loops see them."""
+
+    first: int  # where they begin in the order
+    rows: CsrRows | DenseRows
+    order: Array
+
+
+def _pieces(rows: Any, order: Array) -> Iterator[_Piece]:
+    """The rows of `order` as dense or CSR rows of 32 bits, where they are others some at a time.
+
+    So the loops that explain, which are large, are compiled for these two and no other kinds.
+    """
+    if isinstance(rows, CsrRows):  # whose entries keep their places
+        values = rows.values.astype(np.float32, copy=False)
+        columns = rows.columns.astype(np.int32, copy=False)
+        yield _Piece(0, csr_rows_of(values, columns, rows.starts, rows.constant), order)
+        return
+    mine = with_own_page(rows)
+    if isinstance(rows, DenseRows) and rows.values.dtype == np.float32:
+        yield _Piece(0, mine, order)
+        return
+    for first in range(0, order.size, ROWS_WRITTEN):
+        part = order[first : first + ROWS_WRITTEN]
+        some: Any
+        if isinstance(rows, DenseRows):
+            some = dense_rows(rows.values[part].astype(np.float32), rows.constant)
+        else:
+            some = packed(mine, part)
+        yield _Piece(first, some, in_place(part.size))
 
 
 def _sides_of(record: PlaneRecord) -> Sides:

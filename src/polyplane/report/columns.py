@@ -56,6 +56,15 @@ class Columns:
         values = [self.values[j] for j in left.tolist()] if self.values else ()
         return Columns(names, source_of, values), left
 
+    def same_as(self, other: "Columns") -> bool:
+        """Whether the columns of X are the same ones."""
+        own, its = ([*one.names, *one.values] for one in (self, other))
+        return own == its and np.array_equal(self._sources, other._sources)
+
+    @property
+    def _sources(self) -> Array:
+        return np.arange(len(self.names)) if self.source_of is None else self.source_of
+
     def gathered(self, parts: Any) -> Array:
         """[row, column of X] added up to [row, column]."""
         if self.source_of is None:

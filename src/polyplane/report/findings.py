@@ -4,7 +4,10 @@ Nothing is trained here. Rows are those that a model was not fitted on, so that 
 is what it will do. All texts are as they came; whoever shows them escapes them.
 """
 
+import base64
+import zlib
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,8 +17,8 @@ from polyplane.report.columns import Table, dense, is_sparse, typical_row, varie
 from polyplane.report.page.images import picture_of_row, picture_of_weights
 
 __all__ = [
-    "can_explain", "confusion_of", "curves_of", "history_of", "important_sources", "last_step",
-    "planes_of", "regions_of", "rows_explained", "text_of",
+    "can_explain", "confusion_of", "count_region_columns", "curves_of", "history_of",
+    "important_sources", "last_step", "planes_of", "regions_of", "rows_explained", "text_of",
 ]  # fmt: skip
 
 MOST_PLANES, MOST_EXEMPLARS = 24, 4
@@ -28,7 +31,9 @@ GRID = 36
 MOST_DOTS = 150
 MOST_CLASSES = 20  # of a table of confusions
 LONGEST = 120  # letters of a label or a name
-CODES = "0123456789abcdefghijklmnopqrstuvwxyz"
+MOST_LABELS = 36  # with colours that can be told apart, more or less
+FEWEST_REGIONS, MOST_REGIONS = 6, 40  # columns
+REGION_SECONDS = 1.0
 
 
 def text_of(label: Any) -> str:
@@ -126,47 +131,56 @@ def _scores(model: Any, rows: Any, shown: Array | None) -> Array:
     return scores[:, None] if shown is None else scores[:, shown]
 
 
+def count_region_columns(microseconds: float) -> int:
+    """Along how many columns there is time for regions of all pairs, at so much a prediction."""
+    n_pairs = 1e6 * REGION_SECONDS / (GRID * GRID * max(microseconds, 1e-3))
+    return int(np.clip((1 + np.sqrt(1 + 8 * n_pairs)) / 2, FEWEST_REGIONS, MOST_REGIONS))
+
+
 def regions_of(
     models: Mapping[str, Any], table: Table, sources: Sequence[int]
 ) -> dict[str, Any] | None:
-    """The label that each model gives along pairs of columns, all others being typical."""
+    """The label that each model gives along pairs of columns, all others being typical.
+
+    `cells` are the labels of all models on a grid for each pair, a byte each, packed: pairs
+    (0, 1), (0, 2), ..., each with one model after the other and one line after the other.
+    """
     numbers = {s: table.columns.number(s) for s in sources}
     known = [(s, j) for s, j in numbers.items() if j is not None]
     known = [(s, j) for s, j in known if np.ptp(table.column(j)) > 0]
     labels = np.unique(table.y)
-    if len(known) < 2 or labels.size > len(CODES):
+    if len(known) < 2 or labels.size > MOST_LABELS:
         return None
     typical, as_sparse = typical_row(table), is_sparse(table.X)
     some = np.arange(min(MOST_DOTS, table.y.size))
-    pairs = []
-    for a, (_, i) in enumerate(known):
-        for b, (_, j) in enumerate(known[a + 1 :], a + 1):
-            x, y = (_grid_of(table, k, GRID, True) for k in (i, j))
-            cells = np.stack([np.tile(x, GRID), np.repeat(y, GRID)], axis=1)
-            rows = varied(typical, np.array([i, j]), cells, as_sparse)
-            said = {name: _coded(model.predict(rows), labels) for name, model in models.items()}
-            dots = np.stack([table.column(i)[some], table.column(j)[some]], axis=1)
-            pairs.append(
-                {
-                    "at": [a, b],
-                    "box": [float(x[0]), float(x[-1]), float(y[0]), float(y[-1])],
-                    "cells": said,
-                    "dots": np.round(dots.astype(np.float64), 5).tolist(),
-                }
-            )
+    grids = [_grid_of(table, j, GRID, True) for _, j in known]
+    cells = []
+    for a, b in combinations(range(len(known)), 2):
+        along = np.stack([np.tile(grids[a], GRID), np.repeat(grids[b], GRID)], axis=1)
+        places = np.array([known[a][1], known[b][1]])
+        rows = varied(typical, places, along, as_sparse)
+        cells += [_codes(model.predict(rows), labels) for model in models.values()]
+    dots = [table.column(j)[some].astype(np.float64) for _, j in known]
     return {
         "names": [text_of(table.columns.names[s]) for s, _ in known],
         "labels": [text_of(label) for label in labels.tolist()],
         "machines": list(models),
         "grid": GRID,
-        "dot_labels": _coded(table.y[some], labels),
+        "ranges": [[float(grid[0]), float(grid[-1])] for grid in grids],
+        "dots": [[float(f"{x:.4g}") for x in each] for each in dots],
+        "dot_labels": _codes(table.y[some], labels).tolist(),
         "has_others": len(table.columns.names) > 2,
-        "pairs": pairs,
+        "cells": _packed(np.concatenate(cells)),
     }
 
 
-def _coded(said: Array, labels: Array) -> str:
-    return "".join(CODES[k] for k in np.searchsorted(labels, said))
+def _codes(said: Array, labels: Array) -> Array:
+    return np.searchsorted(labels, said).astype(np.uint8)
+
+
+def _packed(codes: Array) -> str:
+    """Regions are mostly of one colour: packed, a hundred pairs take some kilobytes."""
+    return base64.b64encode(zlib.compress(codes.tobytes(), 9)).decode()
 
 
 # ---- planes ------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """`polyplane.compare`: classifiers that somebody brings, on the same folds, tested and priced."""
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,15 +9,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
-from polyplane.data.table.frames import frame_of, has_texts, is_frame
+from polyplane.data.table.frames import frame_of
 from polyplane.engine.planes.planes import Array
+from polyplane.estimator.online_classifier import OnlineClassifier
+from polyplane.estimator.tables import TableRows, layout_of, without_layout
 from polyplane.report.columns import Columns, Table, is_sparse
+from polyplane.report.findings import last_step
 from polyplane.tuning.contents import Shown, content_of, table_of
 from polyplane.tuning.diagnosis import SURE
 from polyplane.tuning.exploration import Report
 from polyplane.tuning.held_out import folds_of
 from polyplane.tuning.runs import Run, lead_of, run_folds
+from polyplane.tuning.samples import columns_of, is_table
 
 __all__ = ["compare"]
 
@@ -94,9 +100,9 @@ def _report(
     planes = next((n for n in order if hasattr(_last(runs[n][-1].model), "assign")), None)
     curved = next((n for n in order if _is_additive(_last(runs[n][-1].model))), None)
     shown = Shown(best, first if best != first else order[-1], curved, planes)
-    rows = _table(X, y)
-    content = content_of(runs, rows, y, np.arange(y.size), shown, image_shape)
-    n_columns = len(frame_of(X).names) if rows is None else rows.X.shape[1]
+    view = partial(_of_table, X, y) if is_table(X) else partial(_of_matrix, _table(X, y))
+    content = content_of(runs, view, y, np.arange(y.size), shown, image_shape)
+    n_columns = len(frame_of(X).names) if is_table(X) else np.shape(X)[1]
     content |= {
         "kind": "comparison",
         "title": "comparison",
@@ -141,9 +147,35 @@ def _is_additive(machine: Any) -> bool:
     return hasattr(machine, "n_planes_") and machine.n_planes_ <= max(2, machine.classes_.size)
 
 
-def _table(X: Any, y: Array) -> Table | None:
-    """Rows as a report looks at them; none of tables, whose columns only models know."""
-    if is_frame(X) or has_texts(X):
-        return None
+def _table(X: Any, y: Array) -> Table:
+    """Rows of a matrix as a report looks at them."""
     rows = sp.csr_matrix(X) if is_sparse(X) else np.asarray(X)
     return Table(rows, y, Columns([f"column {k + 1}" for k in range(rows.shape[1])]))
+
+
+def _of_matrix(table: Table, run: Run) -> tuple[Any, Table]:
+    return run.model, table.part(run.held_out)
+
+
+def _of_table(X: Any, y: Array, run: Run) -> tuple[Any, Table] | None:
+    """A machine of ours behind all that made numbers of its columns, and rows as it sees them."""
+    before, machine = last_step(run.model)
+    if not isinstance(machine, OnlineClassifier):
+        return None
+    rows, labels = _safe_indexing(X, run.held_out), y[run.held_out]
+    for step in before:
+        rows = step.transform(rows)
+    layout = layout_of(machine)
+    if layout is not None:
+        rows = TableRows(layout).transform(rows)
+        return without_layout(machine), Table(rows, labels, columns_of(layout))
+    names = _names_out(before, rows.shape[1])
+    rows = rows if is_sparse(rows) else np.asarray(rows)
+    return machine, Table(rows, labels, Columns(names))
+
+
+def _names_out(steps: Sequence[Any], width: int) -> list[str]:
+    """What the last step calls its columns, if it says so."""
+    with contextlib.suppress(AttributeError, ValueError, NotImplementedError, IndexError):
+        return [str(name) for name in steps[-1].get_feature_names_out()]
+    return [f"column {k + 1}" for k in range(width)]

@@ -4,7 +4,7 @@ The keys are those that `report/page.py` draws; a part that cannot be is a sente
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from polyplane.report.columns import Table
 from polyplane.report.findings import (
     can_explain,
     confusion_of,
+    count_region_columns,
     curves_of,
     history_of,
     important_sources,
@@ -27,10 +28,11 @@ from polyplane.tuning.runs import Run, lead_of
 
 __all__ = ["Shown", "content_of", "table_of"]
 
-REGION_COLUMNS, REGION_PIXELS = 6, 3
+CHANGED_COLUMNS, CHANGED_PIXELS = 6, 3  # of which it is said what would change a label
 CURVE_COLUMNS = 9
 DENSE_ENOUGH = 4_096  # columns, above which rows are not looked at as pictures
 Runs = Mapping[str, Sequence[Run]]
+View = Callable[[Run], Any]  # a model and the rows that it was not fitted on, as a Table; or None
 
 
 class Shown:
@@ -78,7 +80,7 @@ def table_of(runs: Runs, beside: str, says: Mapping[str, str], units: Mapping[st
 
 def content_of(
     runs: Runs,
-    table: Table | None,
+    view: View,
     y: Array,
     places: Array,
     shown: Shown,
@@ -98,45 +100,69 @@ def content_of(
             "rows": best.n_rows,
             **confusion_of(y[best.trial.rows[order]], best.predicted[order]),
         },
+        "made": time.strftime("%Y-%m-%d %H:%M"),
     }
-    if table is None:
-        return content
-    shape = image_shape or _shape_of(table)
-    explained = _explained(runs, shown)
-    if shown.planes is not None:
-        run = runs[shown.planes][-1]
-        held = table.part(run.held_out)
-        found = planes_of(run.model, held, shape)
-        if found:
-            n_planes = int(last_step(run.model)[1].n_planes_)
-            content["planes"] = {"machine": shown.planes, "list": found, "n_planes": n_planes}
-        if hasattr(last_step(run.model)[1], "history_"):
-            content["history"] = {"machine": shown.planes, "list": history_of(run.model)}
-    if explained is not None:
-        run = runs[explained][-1]
-        held = table.part(run.held_out)
-        n_columns = REGION_COLUMNS if shape is None else REGION_PIXELS
-        sources = important_sources(run.model, held, n_columns)
-        content["rows"] = {
-            "machine": explained,
-            "list": rows_explained(run.model, held, places[run.held_out], shape, sources),
-        }
-        beside = {shown.beside: runs[shown.beside][-1].model}
-        models = beside | {explained: run.model}
-        content["regions"] = regions_of(models, held, sources)
-    if shown.curved is not None:
-        run = runs[shown.curved][-1]
-        held = table.part(run.held_out)
-        sources = important_sources(run.model, held, CURVE_COLUMNS)
-        content["splines"] = {"machine": shown.curved, "list": curves_of(run.model, held, sources)}
-    content["made"] = time.strftime("%Y-%m-%d %H:%M")
+    content |= _about_planes(runs, view, shown, image_shape)
+    content |= _about_rows(runs, view, places, shown, image_shape)
+    return content | _about_curves(runs, view, shown)
+
+
+def _about_planes(
+    runs: Runs, view: View, shown: Shown, image_shape: tuple[int, int] | None
+) -> dict[str, Any]:
+    """What planes are for, and how they grew."""
+    seen = None if shown.planes is None else view(runs[shown.planes][-1])
+    if seen is None:
+        return {}
+    model, held = seen
+    content: dict[str, Any] = {}
+    found, machine = planes_of(model, held, image_shape or _shape_of(held)), last_step(model)[1]
+    if found:
+        n_planes = int(machine.n_planes_)
+        content["planes"] = {"machine": shown.planes, "list": found, "n_planes": n_planes}
+    if hasattr(machine, "history_"):
+        content["history"] = {"machine": shown.planes, "list": history_of(model)}
     return content
 
 
-def _explained(runs: Runs, shown: Shown) -> str | None:
+def _about_rows(
+    runs: Runs, view: View, places: Array, shown: Shown, image_shape: tuple[int, int] | None
+) -> dict[str, Any]:
+    """Single rows, and regions along two columns."""
+    explained = _explained(runs, view, shown)
+    if explained is None:
+        return {}
+    run, other = runs[explained][-1], runs[shown.beside][-1]
+    model, held = view(run)
+    shape = image_shape or _shape_of(held)
+    beside, models = view(other), {explained: model}
+    if beside is not None and beside[1].columns.same_as(held.columns):
+        models = {shown.beside: beside[0]} | models
+    n_columns = count_region_columns(run.microseconds + other.microseconds * (len(models) > 1))
+    sources = important_sources(model, held, n_columns)
+    n_changed = CHANGED_COLUMNS if shape is None else CHANGED_PIXELS
+    found = rows_explained(model, held, places[run.held_out], shape, sources[:n_changed])
+    return {
+        "rows": {"machine": explained, "list": found},
+        "regions": regions_of(models, held, sources),
+    }
+
+
+def _about_curves(runs: Runs, view: View, shown: Shown) -> dict[str, Any]:
+    """Scores along columns."""
+    seen = None if shown.curved is None else view(runs[shown.curved][-1])
+    if seen is None:
+        return {}
+    model, held = seen
+    curves = curves_of(model, held, important_sources(model, held, CURVE_COLUMNS))
+    return {"splines": {"machine": shown.curved, "list": curves}}
+
+
+def _explained(runs: Runs, view: View, shown: Shown) -> str | None:
     """The best machine that can explain itself."""
     names = [shown.best, *sorted(runs, key=lambda name: runs[name][-1].error)]
-    return next((name for name in names if can_explain(runs[name][-1].model)), None)
+    able = (name for name in names if can_explain(runs[name][-1].model))
+    return next((name for name in able if view(runs[name][-1]) is not None), None)
 
 
 def _shape_of(table: Table) -> tuple[int, int] | None:

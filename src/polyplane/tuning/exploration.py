@@ -168,7 +168,12 @@ class Findings:
             best_of(runs, ADDITIVE),
             "amm" if "amm" in runs else planes,
         )
-        content = content_of(runs, sample.table, sample.y, sample.places, shown, self.image_shape)
+        table = sample.table
+
+        def view(run: Run) -> Any:
+            return run.model, table.part(run.held_out)
+
+        content = content_of(runs, view, sample.y, sample.places, shown, self.image_shape)
         content |= {"is_final": is_final, "is_interrupted": is_interrupted}
         return self._made(content, said, is_interrupted)
 

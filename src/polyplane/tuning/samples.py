@@ -20,7 +20,14 @@ from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.tuning.budget import Budget
 
-__all__ = ["Sample", "sample_of_file", "sample_of_rows", "sample_of_stream"]
+__all__ = [
+    "Sample",
+    "columns_of",
+    "is_table",
+    "sample_of_file",
+    "sample_of_rows",
+    "sample_of_stream",
+]
 
 MOST_ROWS = 200_000
 MOST_CELLS = 1 << 27  # of dense rows, half a gigabyte
@@ -63,18 +70,18 @@ class Sample:
 def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None) -> Sample:
     """A sample of a matrix, or of a table."""
     labels = _labels_of(y)
-    n_rows = frame_of(X).n_rows if _is_table(X) else X.shape[0]
+    n_rows = frame_of(X).n_rows if is_table(X) else X.shape[0]
     if labels.size != n_rows:
         raise ValueError(f"X has {n_rows:,} rows and y {labels.size:,}: they must go together.")
     chosen = _mixed_order(labels, seed)[: _most_rows(X)]
     layout = None
-    if _is_table(X):
+    if is_table(X):
         layout = Layout(grows=False)
         frame = frame_of(X)
         take = pa.array(chosen)
         taken = [_plain_text(column).take(take) for column in frame.columns]
         rows = rows_of(frame._replace(columns=taken, n_rows=chosen.size), layout)
-        columns = _columns_of(layout)
+        columns = columns_of(layout)
     else:
         X = X.tocsr() if is_sparse(X) else np.asarray(X)
         if X.ndim != 2:
@@ -120,7 +127,7 @@ def sample_of_stream(
     if not found.y.size:
         raise ValueError("The rows have no labels: name their column with `label`.")
     layout = rows.layout if rows.layout.sources else None
-    columns = _columns_of(layout) if layout is not None else None
+    columns = columns_of(layout) if layout is not None else None
     X = found.X if layout is None or not is_sparse(found.X) else widened(found.X, layout.width)
     labels = _labels_of(found.y)
     order = _mixed_order(labels, seed)
@@ -137,11 +144,12 @@ def _base_name(source: Any) -> str:
 
 
 def _plain_text(column: Any) -> Any:
-    """Views of texts, of which rows cannot be taken, as texts."""
-    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
+    """Views of texts, of which rows cannot be taken and which Arrow before 18 cannot cast."""
+    is_view = pa.types.is_string_view(column.type)
+    return pa.array(column.to_pylist(), pa.string()) if is_view else column
 
 
-def _is_table(X: Any) -> bool:
+def is_table(X: Any) -> bool:
     """Whether X needs a layout: columns of several types, texts, or gaps to fill."""
     has_gaps = isinstance(X, np.ndarray) and X.dtype.kind == "f" and bool(np.isnan(X).any())
     return is_frame(X) or has_texts(X) or (has_gaps and X.ndim == 2)
@@ -188,7 +196,7 @@ def _as_floats(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=np.float32)
 
 
-def _columns_of(layout: Layout) -> Columns:
+def columns_of(layout: Layout) -> Columns:
     """Those of a table, each with the columns of X that are made of it."""
     source_of = layout.sources_of_columns()
     if source_of is None:  # values are hashed together

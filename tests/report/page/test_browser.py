@@ -108,6 +108,7 @@ def test_rows_are_picked_by_mouse_and_by_keyboard(opened):
 
 def test_regions_are_drawn_for_the_columns_picked(opened):
     page = opened().page
+    page.locator("#region[aria-label^='Labels']").wait_for()  # unpacked
     drawn = "document.getElementById('region').toDataURL()"
     before, told = page.evaluate(drawn), page.locator("#region").get_attribute("aria-label")
     page.locator("#region-machine").select_option("linear")

@@ -1,15 +1,20 @@
 """The page: one file that asks nobody for anything, in which what comes from outside is text."""
 
+import base64
 import html
 import json
 import re
+import zlib
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 import polyplane as pp
+from polyplane.report.columns import Columns, Table
+from polyplane.report.findings import count_region_columns, regions_of
 from polyplane.report.page.charts import axis_of, logs_of, words
 from polyplane.report.page.images import guessed_shape, png
 from polyplane.report.page.sections import SECTIONS
@@ -41,6 +46,51 @@ def test_the_page_holds_all_it_needs(found):
     for key, title, _ in SECTIONS:
         assert f'<section id="{key}"' in page
         assert title in page
+
+
+def cells_of(regions):
+    """[pair, machine, line, column]: places of labels."""
+    n, n_machines = regions["grid"], len(regions["machines"])
+    codes = np.frombuffer(zlib.decompress(base64.b64decode(regions["cells"])), np.uint8)
+    return codes.reshape(-1, n_machines, n, n)
+
+
+def table_of(X, y):
+    return Table(X, y, Columns([f"column {k + 1}" for k in range(X.shape[1])]))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+def test_regions_are_what_models_say_along_two_columns(storage):
+    X, y = problems.xor(200)
+    models = {"one": pp.PegasosClassifier(random_state=0).fit(X, y),
+              "many": pp.AMMClassifier(random_state=0).fit(X, y)}  # fmt: skip
+    found = regions_of(models, table_of(storage(X), y), [2, 0, 3])
+    assert found["names"] == ["column 3", "column 1", "column 4"]
+    grids = [np.linspace(*each, found["grid"]) for each in found["ranges"]]
+    for pair, (a, b) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        row = np.median(X, axis=0)
+        places = [[2, 0, 3][k] for k in (a, b)]
+        for line, column in [(0, 0), (0, -1), (9, 5), (-1, 20)]:
+            row[places] = grids[a][column], grids[b][line]
+            said = [model.predict(row[None])[0] for model in models.values()]
+            assert cells_of(found)[pair, :, line, column].tolist() == said
+    assert np.allclose(found["dots"], X[:150, [2, 0, 3]].T, rtol=1e-3)
+    assert found["dot_labels"] == y[:150].tolist()
+
+
+def test_regions_of_forty_columns_are_small():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(300, 60)).astype(np.float32)
+    y = X @ generator.normal(size=60) > 0
+    models = {"one": pp.PegasosClassifier(random_state=0).fit(X, y)}
+    found = regions_of(models, table_of(X, y), range(40))
+    assert cells_of(found).shape == (780, 1, found["grid"], found["grid"])
+    assert len(json.dumps(found)) < 500_000
+
+
+@pytest.mark.parametrize(("microseconds", "n_columns"), [(0.0, 40), (1.0, 39), (1e6, 6)])
+def test_dear_predictions_have_regions_of_fewer_columns(microseconds, n_columns):
+    assert count_region_columns(microseconds) == n_columns
 
 
 def test_nothing_from_outside_is_markup(hostile_page):

@@ -373,20 +373,27 @@ def _explain(
     sides, parts, target = _spans_of_sides(chosen), _spans_of_parts(room), page_of_target(values)
     groups, given, is_given = room.groups, span(chosen.given), chosen.given.shape[0] > 0
     choices, of_planes, bases = span(out.choices), span(out.planes), span(out.base)
+    none, plus, minus = np.int64(0), np.float32(1), np.float32(-1)  # 0, 1, -1 are a type each
     for k in range(order.size):
         a, b, ahead = open_row(page, order[k], order[k])
         _score_groups(page, a, b, ahead, planes, parts, groups, is_soft)
         if is_given:
             one, two = at(given, 2 * k), at(given, 2 * k + 1)
-            n, base, best = _parts_of_group(sides, planes, constant, parts, 0, one, 1, is_soft)
-            n, more, second = _parts_of_group(sides, planes, constant, parts, n, two, -1, is_soft)
+            n, base, best = _parts_of_group(
+                sides, planes, constant, parts, none, one, plus, is_soft
+            )
+            n, more, second = _parts_of_group(
+                sides, planes, constant, parts, n, two, minus, is_soft
+            )
         else:
             first, other = _best_choices(sides, parts)
             put(choices, 2 * k, np.int32(first))
             put(choices, 2 * k + 1, np.int32(other))
-            n, base, best = _parts_of_choice(sides, planes, constant, parts, 0, first, 1, is_soft)
+            n, base, best = _parts_of_choice(
+                sides, planes, constant, parts, none, first, plus, is_soft
+            )
             n, more, second = _parts_of_choice(
-                sides, planes, constant, parts, n, other, -1, is_soft
+                sides, planes, constant, parts, n, other, minus, is_soft
             )
         put(of_planes, 2 * k, np.int32(best))
         put(of_planes, 2 * k + 1, np.int32(second))
@@ -417,14 +424,16 @@ def explain_soft(
 
 
 @jit
-def mean_of_columns(rows: Any, order: Any, sums: Any, first: Any, second: Any, out: Any) -> None:
-    """`out[lane, column]` = what the lane's sums give to the column in the mean of the rows."""
+def mean_of_columns(
+    rows: Any, order: Any, n_rows: Any, sums: Any, first: Any, second: Any, out: Any
+) -> None:
+    """`out[lane, column]` += what the lane's sums give to the column, by the count of all rows."""
     page = page_of(rows)
     for k in range(order.size):
         a, b, _ = open_row(page, order[k], order[k])
         for j in range(a, b):
             feature = at(page.index, j)
-            half = np.float64(value_at(page, j)) / (2 * order.size)
+            half = np.float64(value_at(page, j)) / (2 * n_rows)
             for lane in range(sums.shape[1]):
                 part = half * sums[feature + 1, lane]
                 out[lane, first[feature]] += part

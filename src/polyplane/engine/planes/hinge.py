@@ -22,7 +22,7 @@ with each cloning.
 Equations of Wang, Djuric, Crammer, Vucetic (KDD 2011), doi:10.1145/2020408.2020420.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,10 +59,12 @@ __all__ = [
     "UNASSIGNED",
     "HingeRule",
     "SparseRule",
+    "compared",
     "hinge_epoch",
-    "hinge_step",
+    "learn",
     "reassign",
     "update",
+    "violates",
 ]
 
 ROWS_AHEAD = 4  # rows between asking for one and needing it; 2 to 4 are alike when all is quiet
@@ -125,31 +127,56 @@ def rival_to_lower(
     return NO_PLANE
 
 
+class Compared(NamedTuple):
+    """What a model thinks of a row before it learns from it."""
+
+    best: Any  # highest score of the planes of the row's class
+    own: Any  # the plane that answers for its class, UNASSIGNED where that is to be sought
+    own_score: Any
+    rival_score: Any
+    rival_is_zero: Any  # whether a rival's zero plane has that score
+    is_mistake: Any
+
+
 @inlined
-def hinge_step(
-    rule: Any, page: Any, a: Any, b: Any, planes: Any, scores: Any, wanted: Any, i: Any,
-    chosen: Any, is_online: Any, coin: Any, t: Any,
-) -> Any:  # fmt: skip
-    """What one model does with row i, whose scores are known; return its own plane."""
-    label, tiles = label_of(wanted, i), tiles_used(planes)
+def compared(rule: Any, planes: Any, scores: Any, tiles: Any, label: Any, chosen: Any) -> Any:
+    """The best own plane beside the best rival, of a row whose scores are known."""
     best, rival_score = best_scores(scores, planes.owner, tiles, label)
-    if rival_score >= best:
-        count_up(planes, MISTAKES)
+    is_mistake = rival_score >= best
     own, own_score = own_plane(planes, scores, label, best, zero_wins(rule, best), chosen)
-    own_is_zero = own == NO_PLANE
     rival_is_zero = zero_wins(rule, rival_score) and rivals_may_grow(planes, label)
     if rival_is_zero:
         rival_score = np.float32(0)
-    violates = t == 0 or rule.alpha * t + rival_score - own_score > 0  # Eq. 4, Eq. 8
-    if own == UNASSIGNED and (violates or not is_online):
-        own = plane_of_own(scores, planes.owner, tiles, label, best)
-    if violates:
-        own = plane_to_update(rule, planes, label, best, own, t)
+    return Compared(best, own, own_score, rival_score, rival_is_zero, is_mistake)
+
+
+@inlined
+def violates(alpha: Any, t: Any, seen: Any) -> Any:
+    """Whether the loss of the row is positive."""
+    return t == 0 or alpha * t + seen.rival_score - seen.own_score > 0  # Eq. 4, Eq. 8
+
+
+@inlined
+def learn(
+    rule: Any, page: Any, a: Any, b: Any, planes: Any, scores: Any, wanted: Any, i: Any,
+    seen: Any, is_online: Any, coin: Any, t: Any,
+) -> Any:  # fmt: skip
+    """Take the step on row i, which was `compared`; return its own plane."""
+    label, tiles, own = label_of(wanted, i), tiles_used(planes), seen.own
+    own_is_zero, is_violated = own == NO_PLANE, violates(rule.alpha, t, seen)
+    if seen.is_mistake:
+        count_up(planes, MISTAKES)
+    if own == UNASSIGNED and (is_violated or not is_online):
+        own = plane_of_own(scores, planes.owner, tiles, label, seen.best)
+    if is_violated:
+        own = plane_to_update(rule, planes, label, seen.best, own, t)
         if own_is_zero and own == NO_PLANE:
             own = new_plane(planes, label)
         elif is_online and own != NO_PLANE and splits(planes, own, coin, rule):
             clone_plane(planes, own)
-        rival = rival_to_lower(planes, scores, tiles, label, rival_score, rival_is_zero, rule)
+        rival = rival_to_lower(
+            planes, scores, tiles, label, seen.rival_score, seen.rival_is_zero, rule
+        )
         if own != NO_PLANE:  # which a score that overflowed to NaN would leave
             update(page, a, b, planes, own, rival, weight_of(wanted, i), t)  # Eq. 11-13
     return own
@@ -185,7 +212,8 @@ def hinge_epoch(
         scores = score_by_rule(rule, page, a, b, ahead, planes, tiles_used(planes), t)
         chosen = UNASSIGNED if is_online else chosen_planes[i]
         coin = coins[k] if coins.size > 0 else NO_COIN
-        own = hinge_step(rule, page, a, b, planes, scores, wanted, i, chosen, is_online, coin, t)
+        seen = compared(rule, planes, scores, tiles_used(planes), label_of(wanted, i), chosen)
+        own = learn(rule, page, a, b, planes, scores, wanted, i, seen, is_online, coin, t)
         if not is_online:
             chosen_planes[i] = own
         t += 1

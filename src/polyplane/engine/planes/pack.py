@@ -1,24 +1,37 @@
-"""Several models of the same rows in one matrix: one reading of a row serves them all.
+"""Several models of the same rows, trained by one reading: a few rows, one model after the other.
 
 Models that differ only in alpha, or in the rows they leave out, visit the same rows in the same
-order. Their planes lie side by side in the lanes of one record, each model in tiles of its own, so
-that they never meet in an argmax. A row is opened once and scored against all tiles in use, four
-at a time; then each model takes its own step (`hinge.py`) on its lanes. Sums are added in the same
-order as for a model alone: each is, to the bit, what it would have become by itself.
+order. A few rows are opened (`rows/at_hand.py`); then each model takes its steps on them
+(`hinge.py`). Each becomes, to the bit, what it would have become by itself.
 
-The loop ends where a model is due: it has made as many steps as it may, or its lanes are full.
+Models that have reached the same planes take the same step, whatever their alphas are, as long as
+the row violates the margins of all of them or of none. They are one mind: planes with several
+alphas. With small alphas that lasts: alpha only tells where the margin is. At the first row that
+parts them the loop stops before the step, and the caller makes two minds of one.
+
+The arrays of all minds lie in one record, a mind's own after another's, in places of the same
+size: what Python sees of a mind's planes are views of its place.
+The loop goes on until a mind is due: it is parted, has made as many steps as it may, or its lanes
+are full. The others still finish the rows at hand, so that what is due for several is done at
+once. Counts that the history wants are noted by the loop.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.hinge import NO_COIN, ROWS_AHEAD, UNASSIGNED, HingeRule, hinge_step
+from polyplane.engine.planes.hinge import (
+    NO_COIN,
+    ROWS_AHEAD,
+    UNASSIGNED,
+    HingeRule,
+    compared,
+    learn,
+    violates,
+)
 from polyplane.engine.planes.planes import (
-    LANES_USED,
-    MOST_BIRTHS,
     N_COUNTS,
     Array,
     Planes,
@@ -28,97 +41,92 @@ from polyplane.engine.planes.planes import (
     tiles_used,
 )
 from polyplane.engine.records import array, blank, fields_of, filled, spans_function
-from polyplane.engine.rows.storage import open_row, page_of, score_listed_tiles
-from polyplane.engine.targets import spans_of_targets
-from polyplane.engine.tiles import LANES, at, put, shifted
+from polyplane.engine.rows.at_hand import open_some, page_at_hand, spans_at_hand
+from polyplane.engine.rows.storage import page_of, score_planes
+from polyplane.engine.targets import label_of, spans_of_targets
+from polyplane.engine.tiles import at, put, shifted
 
 __all__ = [
-    "NO_PART", "Members", "counts_of", "hinge_epoch_of_pack", "is_due", "members_of", "packed",
-    "put_back", "taken_out",
+    "MOST_NOTES", "NO_PART", "Minds", "hinge_epoch_of_pack", "new_minds", "new_pack", "noted",
+    "place_in_pack", "plan_notes",
 ]  # fmt: skip
 
-NO_PART = -1  # what a model leaves out that visits every row
+NO_PART = -1  # what a mind leaves out that visits every row
+MOST_NOTES = 16  # that the loop makes of a mind before Python looks at them
+NOTE = 1 + N_COUNTS  # a count of steps, and the counts there
+NO_STEP = -1  # where nothing is to be noted
 
 
-class Members(NamedTuple):
-    """The models of a pack."""
+class Minds(NamedTuple):
+    """The minds of a pack; there are places for more, without alphas."""
 
-    first_lane: Annotated[Any, array(np.int64, "border")]  # of each model; the last is the end
-    alpha: Annotated[Any, array(np.float64, "model")]
-    n_steps: Annotated[Any, array(np.int64, "model")]
-    last_step: Annotated[Any, array(np.int64, "model")]  # where something is due
-    left_out: Annotated[Any, array(np.int32, "model")]  # the part of the rows it does not visit
-    tiles: Annotated[Any, array(np.int64, "tile", is_passing=True)]  # first lanes of those in use
-
-
-_, _spans_of_members = spans_function(Members, n_models="record.alpha.size")
-
-
-def members_of(planes: Sequence[Planes]) -> Members:
-    """The models with these planes, in this order; their steps and alphas are yet to be set."""
-    rooms = [each.owner.size for each in planes]
-    sizes = {"border": len(rooms) + 1, "model": len(rooms), "tile": sum(rooms) // LANES}
-    members = filled(Members, **sizes)
-    members.first_lane[1:] = np.cumsum(rooms)
-    return members
+    alphas: Annotated[Any, array(np.float64, "mind", "alpha")]  # the largest first
+    n_alphas: Annotated[Any, array(np.int64, "mind")]
+    left_out: Annotated[Any, array(np.int64, "mind")]  # the part of the rows it does not visit
+    room: Annotated[Any, array(np.int64, "mind")]  # lanes of its planes
+    n_steps: Annotated[Any, array(np.int64, "mind")]
+    n_visited: Annotated[Any, array(np.int64, "mind")]  # entries of the order
+    last_step: Annotated[Any, array(np.int64, "mind")]  # where something is due
+    is_due: Annotated[Any, array(np.int64, "mind")]
+    n_violated: Annotated[Any, array(np.int64, "mind")]  # of its alphas, by the row that parts it
+    notes: Annotated[Any, array(np.int64, "mind", "number")]  # see NOTE
+    n_noted: Annotated[Any, array(np.int64, "mind")]
 
 
-def packed(planes: Sequence[Planes]) -> Planes:
-    """The planes of all models in one record."""
+_, _spans_of_minds = spans_function(
+    Minds, n_minds="record.n_alphas.size", most_alphas="record.alphas.shape[1]"
+)
+
+
+def new_minds(n_models: int) -> Minds:
+    """Places for so many."""
+    return filled(Minds, mind=n_models, alpha=n_models, number=(MOST_NOTES + 1) * NOTE)
+
+
+def new_pack(planes: Planes, n_minds: int, n_lanes: int) -> Planes:
+    """Places for so many planes like these, each of so many lanes."""
     made = {}
     for name, field in fields_of(Planes).items():
-        parts = [getattr(each, name) for each in planes]
-        sizes = dict(zip(field.axes, parts[0].shape, strict=True))
-        sizes[field.axes[-1]] = sum(part.shape[-1] for part in parts)
+        sizes = dict(zip(field.axes, getattr(planes, name).shape, strict=True))
+        last = field.axes[-1]
+        sizes[last] = n_minds * (n_lanes if last == "lane" else sizes[last])
         made[name] = blank(field, sizes)
-        np.concatenate(parts, axis=-1, out=made[name])
     return Planes(**made)
 
 
-def taken_out(pack: Planes, members: Members, k: int) -> Planes:
-    """The planes of one model, in arrays of their own."""
+def place_in_pack(pack: Planes, minds: Minds, k: int, planes: Planes) -> Planes:
+    """Put planes into place k, which has room for them; return what they are there."""
     made = {}
-    for name, field in fields_of(Planes).items():
-        part = getattr(pack, name)[..., _place(pack, members, name, k)]
-        made[name] = blank(field, dict(zip(field.axes, part.shape, strict=True)))
-        made[name][...] = part
+    for name in fields_of(Planes):
+        whole, part = getattr(pack, name), getattr(planes, name)
+        first = k * (whole.size // minds.n_alphas.size)
+        own = whole.reshape(-1)[first : first + part.size].reshape(part.shape)
+        own[...] = part
+        made[name] = own
+    minds.room[k] = planes.owner.size
     return Planes(**made)
 
 
-def put_back(pack: Planes, members: Members, k: int, planes: Planes) -> None:
-    """Give a model planes again that have been taken out; their room is still the same."""
-    for name in fields_of(Planes):
-        getattr(pack, name)[..., _place(pack, members, name, k)] = getattr(planes, name)
+def plan_notes(minds: Minds, k: int, steps: Sequence[int]) -> None:
+    """Have the counts noted when a mind has made so many steps, each time."""
+    minds.n_noted[k] = 0
+    minds.notes[k] = NO_STEP
+    minds.notes[k, : len(steps) * NOTE : NOTE] = steps
 
 
-def counts_of(pack: Planes, members: Members, k: int) -> Array:
-    """The counts of one model."""
-    own: Array = pack.counts[_place(pack, members, "counts", k)].copy()
-    return own
-
-
-def is_due(pack: Planes, members: Members, k: int) -> bool:
-    """Whether a model has made its last step for now, or needs more lanes."""
-    n_lanes = pack.counts[k * N_COUNTS + LANES_USED]
-    room = members.first_lane[k + 1] - members.first_lane[k]
-    return bool(members.n_steps[k] == members.last_step[k] or n_lanes + MOST_BIRTHS > room)
-
-
-def _place(pack: Planes, members: Members, name: str, k: int) -> slice:
-    """What of an array belongs to a model."""
-    if fields_of(Planes)[name].axes[-1] == "lane":
-        return slice(members.first_lane[k], members.first_lane[k + 1])
-    n = getattr(pack, name).size // members.alpha.size
-    return slice(k * n, (k + 1) * n)
+def noted(minds: Minds, k: int) -> Iterator[tuple[int, Array]]:
+    """The notes that a mind has made: after how many steps, and the counts there."""
+    for note in minds.notes[k].reshape(-1, NOTE)[: minds.n_noted[k]]:
+        yield int(note[0]), note[1:]
 
 
 @inlined
-def _spans_of_model(pack: Any, members: Any, k: Any, n_classes: Any) -> Any:
-    """The planes of one model as a loop sees them."""
-    lane = at(members.first_lane, k)
+def _spans_of_mind(pack: Any, minds: Any, k: Any, n_classes: Any) -> Any:
+    """The planes of one mind as a loop sees them."""
+    lane, room = k * (pack.stride // minds.n_minds), at(minds.room, k)
     return PlanesSpans(
-        shifted(pack.sums, lane),
-        shifted(pack.timed_sums, lane),
+        shifted(pack.sums, lane * pack.n_features),
+        shifted(pack.timed_sums, lane * pack.n_features if pack.keeps_average else 0),
         shifted(pack.squared_norms, lane),
         shifted(pack.inverse_lengths, lane),
         shifted(pack.owner, lane),
@@ -128,61 +136,98 @@ def _spans_of_model(pack: Any, members: Any, k: Any, n_classes: Any) -> Any:
         shifted(pack.scores, lane),
         shifted(pack.shrunk_scores, lane),
         shifted(pack.largest_shares, lane),
-        pack.stride,
-        at(members.first_lane, k + 1) - lane,
+        room,
+        room,
         pack.n_features,
         pack.keeps_average,
     )
 
 
 @inlined
-def _list_tiles(pack: Any, members: Any, n_classes: Any) -> Any:
-    """Note the tiles that hold planes; return how many."""
+def _note_counts(minds: Any, m: Any, planes: Any) -> Any:
+    """Put the counts down; return the step of the next note."""
+    n = at(minds.n_noted, m) + 1
+    place = (m * (MOST_NOTES + 1) + n) * NOTE  # of the next
+    for c in range(N_COUNTS):
+        put(minds.notes, place - N_COUNTS + c, at(planes.counts, c))
+    put(minds.n_noted, m, n)
+    return at(minds.notes, place)
+
+
+@inlined
+def _count_violated(minds: Any, m: Any, t: Any, seen: Any) -> Any:
+    """How many alphas of a mind have their margins violated."""
     n = 0
-    for k in range(members.n_models):
-        first = at(members.first_lane, k)
-        used = tiles_used(_spans_of_model(pack, members, k, n_classes))
-        for o in range(first, first + used * LANES, LANES):
-            put(members.tiles, n, o)
-            n += 1
+    while violates(at(minds.alphas, m * minds.most_alphas + n), t, seen):
+        n += 1
     return n
+
+
+@inlined
+def _visit_some(
+    page: Any, wanted: Any, parts: Any, order: Any, done: Any, end: Any, hand: Any, planes: Any,
+    minds: Any, m: Any, grows_rivals: Any,
+) -> Any:  # fmt: skip
+    """Let one mind visit the rows at hand, entries `done` to `end`; return whether it is due."""
+    lowest = at(minds.alphas, m * minds.most_alphas + at(minds.n_alphas, m) - 1)
+    rule = HingeRule(at(minds.alphas, m * minds.most_alphas), grows_rivals, 0.0, 1.0)
+    left_out, last_step = at(minds.left_out, m), at(minds.last_step, m)
+    k, t, n_violated = max(done, at(minds.n_visited, m)), at(minds.n_steps, m), 0
+    next_note = at(minds.notes, (m * (MOST_NOTES + 1) + at(minds.n_noted, m)) * NOTE)
+    while k < end and t < last_step and not is_full(planes):
+        i, o = order[k], k - done
+        if parts[i] != left_out:
+            a, b, tiles = at(hand.first, o), at(hand.end, o), tiles_used(planes)
+            score_planes(page, a, b, at(hand.ahead, o), planes, tiles)
+            seen = compared(rule, planes, planes.scores, tiles, label_of(wanted, i), UNASSIGNED)
+            if violates(rule.alpha, t, seen) and not violates(lowest, t, seen):
+                n_violated = _count_violated(minds, m, t, seen)
+                break
+            learn(rule, page, a, b, planes, planes.scores, wanted, i, seen, True, NO_COIN, t)
+            t += 1
+            if t == next_note:
+                next_note = _note_counts(minds, m, planes)
+        k += 1
+    put(minds.n_steps, m, t)
+    put(minds.n_visited, m, k)
+    put(minds.n_violated, m, n_violated)
+    is_due = t == last_step or is_full(planes) or n_violated > 0
+    put(minds.is_due, m, np.int64(is_due))
+    return is_due
 
 
 @jit
 def hinge_epoch_of_pack(
-    rows: Any, targets: Any, parts: Any, order: Any, state: Any, record: Any, grows_rivals: Any
-) -> Any:
-    """Let all models visit rows in `order`, up to where one is due; return how many rows.
+    rows: Any, targets: Any, parts: Any, order: Any, state: Any, record: Any, at_hand: Any,
+    grows_rivals: Any,
+) -> Any:  # fmt: skip
+    """Let all minds visit rows in `order`, up to where one is due.
 
-    `parts` is the part that each row belongs to. No model may be due before the first row.
+    `parts` is the part that each row belongs to. No mind may be due before. Return whether the
+    next row is not too long for the rows at hand.
     """
     page = page_of(rows)
     wanted = spans_of_targets(targets)
     pack = spans_of(state)
-    members = _spans_of_members(record)
-    n_classes = state.room_left.size // members.n_models
-    n_tiles = _list_tiles(pack, members, n_classes)
-    last = order.size - 1
-    for k in range(order.size):
-        i = order[k]
-        part = parts[i]
-        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
-        score_listed_tiles(page, a, b, ahead, pack, members.tiles, n_tiles)
-        is_due, is_listed = False, True
-        for m in range(members.n_models):
-            if at(members.left_out, m) == part:
-                continue
-            planes = _spans_of_model(pack, members, m, n_classes)
-            t, tiles = at(members.n_steps, m), tiles_used(planes)
-            rule = HingeRule(at(members.alpha, m), grows_rivals, 0.0, 1.0)
-            hinge_step(
-                rule, page, a, b, planes, planes.scores, wanted, i, UNASSIGNED, True, NO_COIN, t
-            )
-            put(members.n_steps, m, t + 1)
-            is_listed &= tiles_used(planes) == tiles
-            is_due |= t + 1 == at(members.last_step, m) or is_full(planes)
-        if is_due:
-            return k + 1
-        if not is_listed:
-            n_tiles = _list_tiles(pack, members, n_classes)
-    return order.size
+    minds = _spans_of_minds(record)
+    hand = spans_at_hand(at_hand)
+    opened = page_at_hand(page, hand)
+    n_classes = state.room_left.size // minds.n_minds
+    done = order.size
+    for m in range(minds.n_minds):
+        put(minds.is_due, m, 0)
+        if at(minds.n_alphas, m) > 0:
+            done = min(done, at(minds.n_visited, m))
+    is_due = False
+    while done < order.size and not is_due:
+        end = open_some(page, order, done, ROWS_AHEAD, hand)
+        if end == done:
+            return False
+        for m in range(minds.n_minds):
+            if at(minds.n_alphas, m) > 0:
+                planes = _spans_of_mind(pack, minds, m, n_classes)
+                is_due |= _visit_some(
+                    opened, wanted, parts, order, done, end, hand, planes, minds, m, grows_rivals
+                )
+        done = end
+    return True

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.records import array, filled, moved_along, spans_function
+from polyplane.engine.records import array, fields_of, filled, moved_along, spans_function
 from polyplane.engine.tiles import LANES, at, put
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "prune",
     "resized",
     "rivals_may_grow",
+    "same_bits",
     "sorted_by_owner",
     "spans_of",
     "tiles_used",
@@ -315,6 +316,16 @@ def sorted_by_owner(planes: Planes) -> Planes:
 def copied(planes: Planes) -> Planes:
     """The planes as they are now, to return to."""
     return Planes(*(array.copy() for array in planes))
+
+
+def same_bits(planes: Planes, others: Planes) -> bool:
+    """Whether both are the same in all that steps go by, and lie in the same lanes."""
+    kept = [name for name, field in fields_of(Planes).items() if not field.is_passing]
+    return all(_same_bits(getattr(planes, name), getattr(others, name)) for name in kept)
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and bool((one.view(np.uint8) == other.view(np.uint8)).all())
 
 
 def mean_sums(planes: Planes, n_steps: int) -> Array:

@@ -44,6 +44,7 @@ __all__ = [
     "add_to_tile",
     "count_rows",
     "csr_rows",
+    "csr_rows_of",
     "dense_rows",
     "length_of_row",
     "matrix_of",
@@ -52,11 +53,13 @@ __all__ = [
     "page_of",
     "products",
     "register_rows",
-    "score_listed_tiles",
     "score_planes",
     "squared_norm",
     "with_own_page",
 ]
+
+
+ENTRIES_OF_ROW = 32  # room for as many, at first
 
 
 class DenseRows(NamedTuple):
@@ -113,10 +116,13 @@ def dense_rows(values: Any, constant: float) -> DenseRows:
 
 def csr_rows(matrix: Any, constant: float) -> CsrRows:
     """Rows of a canonical scipy CSR matrix or array."""
-    data, indices, starts = (
-        _only_read(part) for part in (matrix.data, matrix.indices, matrix.indptr)
-    )
-    return CsrRows(data, indices, starts, np.float32(constant))
+    return csr_rows_of(matrix.data, matrix.indices, matrix.indptr, constant)
+
+
+def csr_rows_of(values: Any, columns: Any, starts: Any, constant: float) -> CsrRows:
+    """CSR rows of these parts; starts of one width, so that loops are compiled for no other."""
+    wide = starts.astype(np.int64, copy=False)
+    return CsrRows(_only_read(values), _only_read(columns), _only_read(wide), np.float32(constant))
 
 
 def _only_read(array: Any) -> Any:
@@ -289,70 +295,12 @@ def _score_two_tiles(page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any)
 @inlined
 def score_planes(page: Any, a: Any, b: Any, ahead: Any, planes: Any, n_tiles: Any) -> Any:
     """`planes.scores[k]` = plane k times the opened row, minus infinity where lane k is idle."""
-    o, end = 0, n_tiles * LANES
+    o, end = np.int64(0), n_tiles * LANES  # 0 alone would be one more type to compile for
     while o + LANES < end:
         _score_two_tiles(page, a, b, ahead, planes, o)
         o += 2 * LANES
     if o < end:
         _score_tile(page, a, b, ahead, planes, o)
-
-
-@inlined
-def _score_four_tiles(
-    page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any, p: Any, q: Any, r: Any
-) -> Any:
-    """The same sums for four tiles, wherever they lie, at one reading of the row."""
-    sums, stride, c = planes.sums, planes.stride, page.constant
-    s0, t0 = (
-        fma(load(planes.idle, o), c, load(sums, o)),
-        fma(load(planes.idle, p), c, load(sums, p)),
-    )
-    u0, v0 = (
-        fma(load(planes.idle, q), c, load(sums, q)),
-        fma(load(planes.idle, r), c, load(sums, r)),
-    )
-    s1 = s2 = s3 = t1 = t2 = t3 = u1 = u2 = u3 = v1 = v2 = v3 = splat(np.float32(0))
-    j = a
-    while j + 4 <= b:
-        prefetch(page.index, j + ahead)
-        prefetch(page.value, j + ahead)
-        x, k = value_at(page, j), at(page.index, j) * stride + stride
-        s0, t0 = fma(s0, x, load(sums, k + o)), fma(t0, x, load(sums, k + p))
-        u0, v0 = fma(u0, x, load(sums, k + q)), fma(v0, x, load(sums, k + r))
-        x, k = value_at(page, j + 1), at(page.index, j + 1) * stride + stride
-        s1, t1 = fma(s1, x, load(sums, k + o)), fma(t1, x, load(sums, k + p))
-        u1, v1 = fma(u1, x, load(sums, k + q)), fma(v1, x, load(sums, k + r))
-        x, k = value_at(page, j + 2), at(page.index, j + 2) * stride + stride
-        s2, t2 = fma(s2, x, load(sums, k + o)), fma(t2, x, load(sums, k + p))
-        u2, v2 = fma(u2, x, load(sums, k + q)), fma(v2, x, load(sums, k + r))
-        x, k = value_at(page, j + 3), at(page.index, j + 3) * stride + stride
-        s3, t3 = fma(s3, x, load(sums, k + o)), fma(t3, x, load(sums, k + p))
-        u3, v3 = fma(u3, x, load(sums, k + q)), fma(v3, x, load(sums, k + r))
-        j += 4
-    while j < b:
-        x, k = value_at(page, j), at(page.index, j) * stride + stride
-        s0, t0 = fma(s0, x, load(sums, k + o)), fma(t0, x, load(sums, k + p))
-        u0, v0 = fma(u0, x, load(sums, k + q)), fma(v0, x, load(sums, k + r))
-        j += 1
-    store(planes.scores, o, add(add(s0, s1), add(s2, s3)))
-    store(planes.scores, p, add(add(t0, t1), add(t2, t3)))
-    store(planes.scores, q, add(add(u0, u1), add(u2, u3)))
-    store(planes.scores, r, add(add(v0, v1), add(v2, v3)))
-
-
-@inlined
-def score_listed_tiles(
-    page: Any, a: Any, b: Any, ahead: Any, planes: Any, tiles: Any, n_tiles: Any
-) -> Any:
-    """The same for the tiles that begin at the lanes listed."""
-    k = 0
-    while k + 4 <= n_tiles:
-        o, p, q, r = at(tiles, k), at(tiles, k + 1), at(tiles, k + 2), at(tiles, k + 3)
-        _score_four_tiles(page, a, b, ahead, planes, o, p, q, r)
-        k += 4
-    while k < n_tiles:
-        _score_tile(page, a, b, ahead, planes, at(tiles, k))
-        k += 1
 
 
 @inlined
@@ -405,31 +353,32 @@ def length_of_row(rows: Any, i: Any) -> Any:
 
 
 @jit
-def _mark_starts(rows: Any, order: Any, starts: Any) -> None:
+def _write_down(rows: Any, order: Any, k: Any, starts: Any, columns: Any, values: Any) -> Any:
+    """Write out rows from entry k of `order` on; return up to where there was room."""
     page = page_of(rows)
-    for k in range(order.size):
+    while k < order.size:
         a, b, _ = open_row(page, order[k], order[k])
-        starts[k + 1] = starts[k] + b - a
-
-
-@jit
-def _copy_entries(rows: Any, order: Any, starts: Any, columns: Any, values: Any) -> None:
-    page = page_of(rows)
-    for k in range(order.size):
-        a, b, _ = open_row(page, order[k], order[k])
+        if starts[k] + b - a > columns.size:
+            return k
         for j in range(b - a):
             columns[starts[k] + j] = at(page.index, a + j)
             values[starts[k] + j] = value_at(page, a + j)
+        starts[k + 1] = starts[k] + b - a
+        k += 1
+    return k
 
 
 def packed(rows: Rows, order: Any) -> CsrRows:
     """The rows of `order` as a loop sees them, written out: the same entries in the same order."""
     order = order.astype(np.int64, copy=False)  # of one type: each loop is compiled once
-    starts = np.zeros(order.size + 1, np.int64)
-    _mark_starts(rows, order, starts)
-    columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
-    _copy_entries(rows, order, starts, columns, values)
-    return CsrRows(values, columns, starts, rows.constant)
+    starts, k = np.zeros(order.size + 1, np.int64), np.int64(0)
+    room = ENTRIES_OF_ROW * order.size
+    columns, values = np.empty(room, np.int32), np.empty(room, np.float32)
+    while (k := _write_down(rows, order, k, starts, columns, values)) < order.size:
+        more = 2 * columns.size + ENTRIES_OF_ROW
+        columns, values = (np.resize(part, more) for part in (columns, values))
+    columns, values = columns[: starts[-1]].copy(), values[: starts[-1]].copy()
+    return csr_rows_of(columns=columns, values=values, starts=starts, constant=rows.constant)
 
 
 def matrix_of(rows: Any, n_columns: int) -> sp.csr_matrix:

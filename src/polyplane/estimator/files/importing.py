@@ -24,7 +24,7 @@ from polyplane.data.text.blocks import TextBlock, TextBlocks
 from polyplane.engine.inspection import largest_magnitude
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import CsrRows, matrix_of
+from polyplane.engine.rows.storage import CsrRows, csr_rows_of, matrix_of
 from polyplane.engine.support.support_set import (
     ACTIVE,
     INSERTED,
@@ -116,7 +116,7 @@ def _rows(text: SparseText, n_columns: int | None) -> tuple[CsrRows, int]:
         raise ModelError(f"line {error.line}: {error.problem}", text.path) from None
     part = reader.take()
     _check_entries(text, part.values, part.columns, part.starts, n_columns is not None)
-    rows = CsrRows(part.values, part.columns, part.starts, np.float32(0))
+    rows = csr_rows_of(part.values, part.columns, part.starts, 0.0)
     return rows, max(1, n_columns or part.n_columns)
 
 

@@ -8,6 +8,7 @@ settings alone would make of those rows in that order.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,33 +16,39 @@ import numpy as np
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.hinge import HingeRule
 from polyplane.engine.planes.pack import (
+    MOST_NOTES,
     NO_PART,
-    counts_of,
     hinge_epoch_of_pack,
-    is_due,
-    members_of,
-    packed,
-    put_back,
-    taken_out,
+    new_minds,
+    new_pack,
+    noted,
+    place_in_pack,
+    plan_notes,
 )
 from polyplane.engine.planes.planes import (
-    NO_PLANE,
+    MOST_BIRTHS,
     Array,
-    has_idle_tile,
+    copied,
+    count_planes,
     lacks_room,
+    same_bits,
     with_room_for,
 )
+from polyplane.engine.rows.at_hand import no_rows_at_hand, with_more_entries
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
+from polyplane.engine.tiles import LANES
 from polyplane.estimator.planes.kept_rows import keep_some_rows
 from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.training import (
     NO_CHOICE,
     Due,
     EarlyStopping,
+    PlaneModel,
     PlaneTraining,
+    Walk,
     attend,
-    due_after,
+    records_after,
     visit,
 )
 from polyplane.estimator.progress import Report, without_errors
@@ -56,7 +63,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_BYTES = 1 << 20  # of the sums of a pack: what stays near the processor
-SPARE = 6  # lanes that a model of a new pack has left at least: packing anew takes time
+NOTHING_DUE = Due(0, 0)
 FAR_BEHIND = 2.0  # standard errors of the difference to the best, on the same rows
 
 
@@ -159,14 +166,19 @@ def _order(trials: Sequence[Trial], k: int, data: TrainingData) -> Array:
 
 
 def _groups(trials: Sequence[Trial], k: int, n_threads: int) -> list[list[Trial]]:
-    """Trials that make a pack, a group for each thread at least; others are alone."""
+    """Trials that make a pack, a group for each thread at least; others are alone.
+
+    Neighbouring alphas that leave out the same rows are together: they may be of one mind.
+    """
     alone = [[trial] for trial in trials if not _fits_a_pack(trial, k)]
     rest = [trial for trial in trials if _fits_a_pack(trial, k)]
     if not rest:
         return alone
+    rest.sort(key=lambda trial: (trial.left_out, -trial.training.models[k].rule.alpha))
     n_bytes = sum(trial.training.models[k].planes.sums.nbytes for trial in rest)
     n_groups = min(len(rest), max(n_threads, -(-n_bytes // MOST_BYTES)))
-    return [rest[g::n_groups] for g in range(n_groups)] + alone
+    borders = np.linspace(0, len(rest), n_groups + 1).astype(int)
+    return [rest[a:b] for a, b in pairwise(borders)] + alone
 
 
 def _fits_a_pack(trial: Trial, k: int) -> bool:
@@ -196,89 +208,166 @@ def _visit_as_pack(
     trials: Sequence[Trial], k: int, data: TrainingData, parts: Array, order: Array, report: Report
 ) -> None:
     """One reading of the rows for all; it is cut where something is due for one of them."""
-    pack, done = _Pack(trials, k, data, parts), 0
-    while done < order.size:
+    pack = _Pack(trials, k, data, parts)
+    while pack.is_amid(order):
         before = pack.n_steps
-        done += pack.visit_some(order[done:])
+        pack.visit_some(order)
         report(pack.n_steps - before, pack.n_planes, np.nan)
     pack.unpack()
     for trial in trials:
         trial.training.courses[k].n_passes += 1
 
 
+@dataclass
+class _Mind:
+    """Models that have reached the same: the first has it, the others follow in the end."""
+
+    models: list[PlaneModel]  # the largest alpha first
+    walk: Walk
+    left_out: int
+    due: Due = NOTHING_DUE
+
+    @property
+    def lead(self) -> PlaneModel:
+        """The model whose planes are trained."""
+        return self.models[0]
+
+    def takes(self, model: PlaneModel, left_out: int) -> bool:
+        """Whether a model has reached the same, to the bit."""
+        own, planes = _past(self.lead, self.left_out), self.lead.planes
+        return own == _past(model, left_out) and same_bits(planes, model.planes)
+
+
+def _past(model: PlaneModel, left_out: int) -> tuple[Any, ...]:
+    """What models of one mind have in common besides planes: all but alpha."""
+    rule = model.rule._replace(alpha=0)
+    return left_out, rule, model.n_steps, model.mistakes_noted, model.history
+
+
+def _minds(trials: Sequence[Trial], k: int) -> list[_Mind]:
+    """The models number k of all trials, those of one mind together."""
+    minds: list[_Mind] = []
+    for trial in sorted(trials, key=lambda trial: -trial.training.models[k].rule.alpha):
+        model = trial.training.models[k]
+        for mind in minds:
+            if mind.takes(model, trial.left_out):
+                mind.models.append(model)
+                break
+        else:
+            minds.append(_Mind([model], trial.machine._walk(), trial.left_out))
+    return minds
+
+
+def _follow(model: PlaneModel, lead: PlaneModel) -> None:
+    """Reach what another has reached."""
+    model.planes, model.n_steps = copied(lead.planes), lead.n_steps
+    model.history, model.mistakes_noted = list(lead.history), lead.mistakes_noted
+
+
 class _Pack:
-    """Models in one matrix, and what each of them is due to do."""
+    """Minds in one record, and what each of them is due to do."""
 
     def __init__(self, trials: Sequence[Trial], k: int, data: TrainingData, parts: Array) -> None:
-        self.models = [trial.training.models[k] for trial in trials]
-        self.walks = [trial.machine._walk() for trial in trials]
-        self.left_out = [trial.left_out for trial in trials]
-        self.data, self.parts, self.targets = data, parts, self.models[0].targets(data)
-        self._pack()
+        self.minds = _minds(trials, k)
+        self.data, self.parts, self.targets = data, parts, self.minds[0].lead.targets(data)
+        self.record, self.at_hand = new_minds(len(trials)), no_rows_at_hand()
+        for m, mind in enumerate(self.minds):
+            mind.lead.planes = with_room_for(mind.lead.planes, MOST_BIRTHS)
+            self.record.left_out[m], self.record.n_steps[m] = mind.left_out, mind.lead.n_steps
+            self._set_alphas(m)
+            self._plan(m)
+        self._lay_out()
 
     @property
     def n_steps(self) -> int:
         """Steps of all models."""
-        return int(self.members.n_steps.sum())
+        return int((self.record.n_steps * self.record.n_alphas).sum())
 
     @property
     def n_planes(self) -> int:
         """Planes of all models."""
-        return int((self.planes.owner != NO_PLANE).sum())
+        return sum(len(mind.models) * count_planes(mind.lead.planes) for mind in self.minds)
 
-    def _pack(self) -> None:
-        for model in self.models:
-            model.planes = with_room_for(model.planes, SPARE)
-        each = [model.planes for model in self.models]
-        self.planes, self.members = packed(each), members_of(each)
-        self.members.alpha[:] = [model.rule.alpha for model in self.models]
-        self.members.left_out[:] = self.left_out
-        self.members.n_steps[:] = [model.n_steps for model in self.models]
+    def is_amid(self, order: Array) -> bool:
+        """Whether there are rows left to visit."""
+        return bool(self.record.n_visited[: len(self.minds)].min() < order.size)
+
+    def _lay_out(self) -> None:
+        """Places for all models, in which each mind has room to grow once at least."""
+        self.n_lanes = LANES + max(mind.lead.planes.owner.size for mind in self.minds)
+        self.planes = new_pack(self.minds[0].lead.planes, self.record.n_alphas.size, self.n_lanes)
+        for m in range(len(self.minds)):
+            self._put_in_place(m)
+
+    def _put_in_place(self, m: int) -> None:
+        lead = self.minds[m].lead
+        lead.planes = place_in_pack(self.planes, self.record, m, lead.planes)
+
+    def _set_alphas(self, m: int) -> None:
+        alphas = [model.rule.alpha for model in self.minds[m].models]
+        self.record.alphas[m, : len(alphas)], self.record.n_alphas[m] = alphas, len(alphas)
+
+    def _plan(self, m: int) -> None:
+        """What is due next of a mind: the loop makes notes by itself up to where it must act."""
+        mind, steps = self.minds[m], list[int]()
+        act = mind.walk.due(mind.lead.n_steps)
+        for note in records_after(mind.lead.n_steps):
+            if note >= act or len(steps) == MOST_NOTES:
+                break
+            steps.append(note)
+        plan_notes(self.record, m, steps)
+        mind.due = Due(act, note)
+        self.record.last_step[m] = min(mind.due)
+
+    def visit_some(self, order: Array) -> None:
+        """Visit rows up to where something is due for a mind, and do it."""
+        rule = self.minds[0].lead.rule
+        has_room = hinge_epoch_of_pack(
+            self.data.rows, self.targets, self.parts, order, self.planes, self.record,
+            self.at_hand, rule.grows_rivals,
+        )  # fmt: skip
+        if not has_room:
+            self.at_hand = with_more_entries(self.at_hand)
+        for m in np.flatnonzero(self.record.is_due).tolist():
+            self._take_note(m)
+            if self.record.n_violated[m]:
+                self._part(m)
+            else:
+                self._attend(m)
+            self._plan(m)
+        if max(mind.lead.planes.owner.size for mind in self.minds) > self.n_lanes:
+            self._lay_out()
+
+    def _take_note(self, m: int) -> None:
+        """Let the model know how far it has come, and what the loop has noted on the way."""
+        lead = self.minds[m].lead
+        for n_steps, counts in noted(self.record, m):
+            lead.note_at(n_steps, counts)
+        lead.n_steps = int(self.record.n_steps[m])
+
+    def _attend(self, m: int) -> None:
+        """Do what is due for a mind."""
+        mind, before = self.minds[m], self.minds[m].lead.planes
+        attend(mind.lead, mind.walk, mind.due, lacks_room(before), NO_CHOICE)
+        if mind.lead.planes is not before and mind.lead.planes.owner.size <= self.n_lanes:
+            self._put_in_place(m)
+
+    def _part(self, m: int) -> None:
+        """Two minds of one: the next row violates the margins of its larger alphas only."""
+        mind, n, new = self.minds[m], int(self.record.n_violated[m]), len(self.minds)
+        self.minds.append(_Mind(mind.models[n:], mind.walk, mind.left_out))
+        del mind.models[n:]
+        _follow(self.minds[new].lead, mind.lead)
+        for of_mind in (self.record.left_out, self.record.n_steps, self.record.n_visited):
+            of_mind[new] = of_mind[m]
+        self._put_in_place(new)
+        for each in (m, new):
+            self._set_alphas(each)
+        self._plan(new)
 
     def unpack(self) -> None:
         """Give the models what they have reached."""
-        for m in range(len(self.models)):
-            self._take_out(m)
-
-    def _take_out(self, m: int) -> None:
-        self.models[m].planes = taken_out(self.planes, self.members, m)
-        self.models[m].n_steps = int(self.members.n_steps[m])
-
-    def _needs_planes(self, m: int, due: Due) -> bool:
-        """Whether a model that is due must be taken out: counts are enough for a note."""
-        model = self.models[m]
-        model.planes = model.planes._replace(counts=counts_of(self.planes, self.members, m))
-        model.n_steps = int(self.members.n_steps[m])
-        is_to_act = model.n_steps == due.act
-        return is_to_act or lacks_room(model.planes) or has_idle_tile(model.planes)
-
-    def visit_some(self, order: Array) -> int:
-        """Visit rows up to where something is due for a model, and do it; return how many."""
-        members = self.members
-        steps = members.n_steps.tolist()
-        due = [due_after(n, walk) for n, walk in zip(steps, self.walks, strict=True)]
-        members.last_step[:] = [min(each) for each in due]
-        rule = self.models[0].rule
-        n_rows: int = hinge_epoch_of_pack(
-            self.data.rows, self.targets, self.parts, order, self.planes, members, rule.grows_rivals
-        )
-        self._attend(due)
-        return n_rows
-
-    def _attend(self, due: Sequence[Due]) -> None:
-        """Do what is due for each model; if one of them needs more room, all are packed anew."""
-        rooms, attended = np.diff(self.members.first_lane), set()
-        for m, model in enumerate(self.models):
-            if not is_due(self.planes, self.members, m):
-                continue
-            if self._needs_planes(m, due[m]):
-                self._take_out(m)
-                attended.add(m)
-            attend(model, self.walks[m], due[m], lacks_room(model.planes), NO_CHOICE)
-        if all(self.models[m].planes.owner.size == rooms[m] for m in attended):
-            for m in attended:
-                put_back(self.planes, self.members, m, self.models[m].planes)
-        else:
-            for m in set(range(len(self.models))) - attended:
-                self._take_out(m)
-            self._pack()
+        for m, mind in enumerate(self.minds):
+            self._take_note(m)
+            for model in reversed(mind.models):  # the lead's own planes at last
+                _follow(model, mind.lead)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import CsrRows, packed
+from polyplane.engine.rows.storage import csr_rows_of, packed
 from polyplane.estimator.validation import TrainingData
 
 __all__ = ["FirstRows"]
@@ -60,7 +60,7 @@ class FirstRows:
         columns = np.concatenate([r.columns for r in rows])[: starts[-1]]
         weights = np.concatenate([part.weights for part in self.parts])[:n_rows]
         return TrainingData(
-            CsrRows(values, columns, starts, rows[0].constant),
+            csr_rows_of(values, columns, starts, rows[0].constant),
             np.concatenate([part.labels for part in self.parts])[:n_rows],
             weights if (weights != 1).any() else np.empty(0, np.float32),
         )

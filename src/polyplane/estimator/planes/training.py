@@ -7,7 +7,7 @@ All training, whether `fit`, `partial_fit` or a search, is `visit`: rows in some
 where something is due by the count of steps. Where the caller cuts his data changes nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -50,6 +50,7 @@ __all__ = [
     "attend",
     "due_after",
     "next_multiple",
+    "records_after",
     "visit",
 ]
 
@@ -175,13 +176,16 @@ class PlaneModel:
 
     def note(self) -> None:
         """A point of the history; its error is that of the steps since the point before."""
-        counts = self.planes.counts
+        self.note_at(self.n_steps, self.planes.counts)
+
+    def note_at(self, n_steps: int, counts: Array) -> None:
+        """The same of a state gone by: after so many steps, with these counts."""
         mistakes = int(counts[MISTAKES])
-        steps = self.n_steps - (self.history[-1][0] if self.history else 0)
+        steps = n_steps - (self.history[-1][0] if self.history else 0)
         error = (mistakes - self.mistakes_noted) / steps
         self.mistakes_noted = mistakes
         created, pruned = int(counts[CREATED]), int(counts[PRUNED])
-        self.history.append((self.n_steps, created - pruned, created, pruned, error))
+        self.history.append((n_steps, created - pruned, created, pruned, error))
 
 
 @dataclass
@@ -274,6 +278,13 @@ def _next_record(step: int) -> int:
     """Next power of two below RECORD_EVERY, then its multiples."""
     power = 1 << step.bit_length()
     return min(power, RECORD_EVERY) if step < RECORD_EVERY else next_multiple(step, RECORD_EVERY)
+
+
+def records_after(step: int) -> Iterator[int]:
+    """Counts of steps after `step` at which the history has a point."""
+    while True:
+        step = _next_record(step)
+        yield step
 
 
 def next_multiple(step: int, interval: int) -> int:

@@ -44,14 +44,15 @@ def calibrated(scores: Array, labels: Array) -> Judgement:
     """The factor that makes class scores log-odds, and the mean loss of the labels with it."""
     own = scores[np.arange(len(labels)), labels]
     leads = np.asarray(scores - own[:, None], np.float64)  # of each class over the right one
+    leads[np.arange(len(labels)), labels] = -np.inf
     if leads.shape[1] == 2:
         leads = leads[np.arange(len(labels)), 1 - labels]
 
     def losses(log_factor: float) -> Array:
+        """Of the right class 0, so that losses below 1e-16 are not lost beside its 1."""
         scaled = np.exp(log_factor) * leads
-        if scaled.ndim == 1:
-            return np.asarray(np.logaddexp(0, scaled))
-        return np.asarray(special.logsumexp(scaled, axis=1))
+        of_rivals = scaled if scaled.ndim == 1 else special.logsumexp(scaled, axis=1)
+        return np.asarray(np.logaddexp(0, of_rivals))
 
     found = optimize.minimize_scalar(
         lambda log_factor: float(losses(log_factor).mean()),

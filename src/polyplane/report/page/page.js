@@ -52,45 +52,49 @@
       ? [`hsl(${hue} 38% 27%)`, `hsl(${hue} 70% 72%)`]
       : [`hsl(${hue} 48% 85%)`, `hsl(${hue} 75% 33%)`];
   };
+  const unpacked = async (text) => {
+    const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  };
+  let cells = null; // labels along all pairs of columns
   function drawRegions() {
-    if (!regions) return;
+    if (!cells) return;
     const x = Number(find("region-x").value), y = Number(find("region-y").value);
     const machine = find("region-machine").value;
     const said = find("region-said");
     const canvas = find("region"), pen = canvas.getContext("2d"), size = canvas.width;
     pen.clearRect(0, 0, size, size);
-    const pair = regions.pairs.find((p) => (p.at[0] === x && p.at[1] === y) || (p.at[0] === y && p.at[1] === x));
-    if (!pair) {
+    if (x === y) {
       said.textContent = "Pick two different columns.";
       return;
     }
-    const turned = pair.at[0] !== x, n = regions.grid, cell = size / n;
-    const codes = pair.cells[machine];
+    const [a, b] = x < y ? [x, y] : [y, x];
+    const pair = (a * (2 * regions.names.length - a - 1)) / 2 + b - a - 1;
+    const n = regions.grid, cell = size / n;
+    const first = (pair * regions.machines.length + regions.machines.indexOf(machine)) * n * n;
     const shades = regions.labels.map((_, k) => colours(k, regions.labels.length));
     const counts = regions.labels.map(() => 0);
     for (let line = 0; line < n; line++)
       for (let column = 0; column < n; column++) {
-        const place = turned ? column * n + line : line * n + column;
-        const code = parseInt(codes[place], 36);
+        const code = cells[first + (x < y ? line * n + column : column * n + line)];
         counts[code]++;
         pen.fillStyle = shades[code][0];
         pen.fillRect(column * cell, size - (line + 1) * cell, cell + 1, cell + 1);
       }
-    const box = pair.box;
-    pair.dots.forEach((dot, k) => {
-      const across = (dot[0] - box[0]) / (box[1] - box[0]);
-      const up = (dot[1] - box[2]) / (box[3] - box[2]);
-      const [a, b] = turned ? [up, across] : [across, up];
-      if (a < 0 || a > 1 || b < 0 || b > 1) return;
+    const [left, right] = regions.ranges[x], [low, high] = regions.ranges[y];
+    regions.dot_labels.forEach((label, k) => {
+      const across = (regions.dots[x][k] - left) / (right - left);
+      const up = (regions.dots[y][k] - low) / (high - low);
+      if (across < 0 || across > 1 || up < 0 || up > 1) return;
       pen.beginPath();
-      pen.arc(a * size, size - b * size, 5, 0, 7);
-      pen.fillStyle = shades[parseInt(regions.dot_labels[k], 36)][1];
+      pen.arc(across * size, size - up * size, 5, 0, 7);
+      pen.fillStyle = shades[label][1];
       pen.fill();
     });
-    const range = turned ? [box[2], box[3], box[0], box[1]] : box;
     const number = (value) => String(Number(value.toPrecision(3)));
-    find("region-across").textContent = `${regions.names[x]}: ${number(range[0])} to ${number(range[1])}, left to right`;
-    find("region-up").textContent = `${regions.names[y]}: ${number(range[2])} to ${number(range[3])}, bottom to top`;
+    find("region-across").textContent = `${regions.names[x]}: ${number(left)} to ${number(right)}, left to right`;
+    find("region-up").textContent = `${regions.names[y]}: ${number(low)} to ${number(high)}, bottom to top`;
     const legend = find("region-legend");
     legend.replaceChildren();
     regions.labels.forEach((label, k) => {
@@ -108,7 +112,13 @@
     ["region-x", "region-y", "region-machine"].forEach((id) =>
       find(id).addEventListener("change", drawRegions)
     );
-    drawRegions();
+    unpacked(regions.cells).then(
+      (found) => {
+        cells = found;
+        drawRegions();
+      },
+      () => (find("region-said").textContent = "This browser cannot unpack the regions: take a newer one.")
+    );
   }
 
   // single rows
