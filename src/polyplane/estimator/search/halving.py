@@ -49,7 +49,7 @@ def calibrated(scores: Array, labels: Array) -> Judgement:
         leads = leads[np.arange(len(labels)), 1 - labels]
 
     def losses(log_factor: float) -> Array:
-        """Of the right class 0, so that losses below 1e-16 are not lost beside its 1."""
+        """The right class leads itself by 0: added last, or losses below 1e-16 were lost."""
         scaled = np.exp(log_factor) * leads
         of_rivals = scaled if scaled.ndim == 1 else special.logsumexp(scaled, axis=1)
         return np.asarray(np.logaddexp(0, of_rivals))
