@@ -139,7 +139,9 @@ def test_sparse_rows_in_order_are_not_copied(index, value):
     assert isinstance(rows, CsrRows)
     assert np.shares_memory(rows.values, matrix.data)
     assert np.shares_memory(rows.columns, matrix.indices)
-    assert np.shares_memory(rows.starts, matrix.indptr)
+    assert rows.starts.dtype == np.int64  # one for each row: loops know them in this width alone
+    if index == np.int64:
+        assert np.shares_memory(rows.starts, matrix.indptr)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16, np.longdouble, object])

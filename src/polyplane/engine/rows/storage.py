@@ -382,9 +382,9 @@ def packed(rows: Rows, order: Any) -> CsrRows:
 
 
 def matrix_of(rows: Any, n_columns: int) -> sp.csr_matrix:
-    """CSR rows as scipy knows them."""
-    entries = rows.values, rows.columns, rows.starts
-    return sp.csr_matrix(entries, shape=(len(rows.starts) - 1, n_columns))
+    """CSR rows as scipy knows them; scikit-learn refuses what it cannot write to."""
+    entries = (np.require(part, requirements="W") for part in rows[:3])
+    return sp.csr_matrix(tuple(entries), shape=(len(rows.starts) - 1, n_columns))
 
 
 def products(rows: Rows, order: Any, planes: Any) -> Any:
