@@ -33,8 +33,8 @@ class Mutation(NamedTuple):
 MUTATIONS = [
     Mutation(
         "engine/planes/hinge.py",
-        "alpha * t + seen.rival_score - seen.own_score > 0",
-        "alpha * t + seen.rival_score - seen.own_score >= 0",
+        "margin + seen.rival_score - seen.own_score > 0",
+        "margin + seen.rival_score - seen.own_score >= 0",
         ("hyperplane/test_amm.py", "engine/planes/test_hinge.py"),
         True,
     ),

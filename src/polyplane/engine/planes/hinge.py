@@ -153,7 +153,8 @@ def compared(rule: Any, planes: Any, scores: Any, tiles: Any, label: Any, chosen
 @inlined
 def violates(alpha: Any, t: Any, seen: Any) -> Any:
     """Whether the loss of the row is positive."""
-    return t == 0 or alpha * t + seen.rival_score - seen.own_score > 0  # Eq. 4, Eq. 8
+    margin = np.float64(alpha) * t  # in plain Python, too, where scores are float32
+    return t == 0 or margin + seen.rival_score - seen.own_score > 0  # Eq. 4, Eq. 8
 
 
 @inlined
