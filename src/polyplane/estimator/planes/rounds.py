@@ -115,11 +115,14 @@ def next_model(before: PackedModel, reached: Shares) -> PackedModel:
 
 
 def become_round(estimator: Any, model: PackedModel) -> None:
-    """Let an estimator be what a round has reached."""
+    """Let an estimator be what a round has reached, and nothing of what it was before."""
     reached = unpacked(model)
-    names = vars(reached).keys() - reached.get_params(deep=False).keys()
+    parameters = reached.get_params(deep=False).keys()
     with writing(estimator):
-        vars(estimator).update({name: vars(reached)[name] for name in names})
+        for name in vars(estimator).keys() - parameters:
+            delattr(estimator, name)
+        for name in vars(reached).keys() - parameters:
+            setattr(estimator, name, vars(reached)[name])
 
 
 def _take(model: PlaneModel, share: Share) -> None:
