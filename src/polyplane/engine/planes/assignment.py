@@ -41,6 +41,7 @@ __all__ = [
     "plane_of_other",
     "plane_of_own",
     "spans_of_tally",
+    "tally_of",
 ]
 
 # Bits. A row put back where it was changes the entropy by nothing, and rounding must not call that
@@ -70,6 +71,17 @@ class TallySpans(NamedTuple):
 def new_tally(n_lanes: int) -> Tally:
     """No rows yet, for the planes of two classes."""
     return filled(Tally, lane=n_lanes, **{"class": 2})
+
+
+def tally_of(of_plane: Any, owner: Any) -> Tally:
+    """The tally of planes that have won so many rows each; by lane, of two classes."""
+    tally = new_tally(of_plane.size)
+    tally.of_plane[:] = of_plane
+    for label in range(2):
+        n = of_plane[owner == label].astype(np.float64)
+        tally.of_class[label] = n.sum()
+        tally.n_log_n[label] = (n * np.log2(np.maximum(n, 1))).sum()
+    return tally
 
 
 @inlined

@@ -6,14 +6,19 @@ fit that was interrupted as well. A file has two parts: the prediction part is t
 arrays are stored is settled by `model/file.py`.
 """
 
+import json
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn import pipeline
 
 import polyplane
 from polyplane.data.table.layout import Layout
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.records import aligned_zeros
 from polyplane.estimator.files.finished_training import LEFT_OUT, FinishedTraining
 from polyplane.estimator.files.fitted import (
     estimator_of,
@@ -35,7 +40,8 @@ from polyplane.model.format.schema import Reader, Writer
 from polyplane.model.prediction import FittedModel
 
 __all__ = [
-    "ModelError", "SavedModel", "fitted_model", "load", "read_model", "save", "write_model",
+    "ModelError", "PackedModel", "SavedModel", "fitted_model", "load", "packed", "read_model",
+    "save", "unpacked", "write_model",
 ]  # fmt: skip
 
 
@@ -116,11 +122,17 @@ def fitted_model(saved: SavedModel) -> FittedModel:
 
 
 def _write_model(saved: SavedModel, path: Any, training: bool) -> None:
+    values, arrays = _contents(saved, training)
+    write_file(path, values, arrays)
+
+
+def _contents(saved: SavedModel, training: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The values and arrays of a model file."""
     out, estimator = Writer(), saved.estimator
     values = {"prediction": write_prediction(fitted_model(saved), out), "training": None}
     if training and not isinstance(training_of(estimator), FinishedTraining):
         values["training"] = write_training(estimator, out)
-    write_file(path, values, out.arrays)
+    return values, out.arrays
 
 
 # ---- reading -----------------------------------------------------------------------------
@@ -128,7 +140,10 @@ def _write_model(saved: SavedModel, path: Any, training: bool) -> None:
 
 def read_model(path: Any) -> SavedModel:
     """What a model file holds, once all of it has been looked at."""
-    values, arrays = read_file(path)
+    return _read_contents(*read_file(path), path)
+
+
+def _read_contents(values: Any, arrays: dict[str, Array], path: Any) -> SavedModel:
     with refusing(path):
         model = read_prediction(values, Reader(arrays))
         estimator = estimator_of(model)
@@ -142,5 +157,38 @@ def read_model(path: Any) -> SavedModel:
         scaler = model.scaler and sklearn_scaler_of(model.scaler)
         saved = SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)
     if why not in (None, LEFT_OUT):
-        warnings.warn(f"{path}: the model {why}: it predicts, but cannot learn on.", stacklevel=3)
+        warnings.warn(f"{path}: the model {why}: it predicts, but cannot learn on.", stacklevel=4)
     return saved
+
+
+# ---- without a file ----------------------------------------------------------------------
+
+
+class PackedModel(NamedTuple):
+    """What a model file would hold, to travel between processes as plain arrays."""
+
+    values: str  # JSON
+    arrays: Mapping[str, Array]
+
+
+def packed(estimator: Any, *, training: bool = True) -> PackedModel:
+    """A fitted estimator on its way; its arrays are not copied, so it must not learn on."""
+    values, arrays = _contents(SavedModel(estimator), training)
+    return PackedModel(json.dumps(values, allow_nan=False), arrays)
+
+
+def unpacked(model: PackedModel) -> Any:
+    """The estimator again, once all has been looked at as if it came from a file.
+
+    It has copies of the arrays, which others may hold, too.
+    """
+    arrays = {name: _copied(array) for name, array in model.arrays.items()}
+    return _read_contents(json.loads(model.values), arrays, None).predictor()
+
+
+def _copied(array: Array) -> Array:
+    if array.ndim != 2 or array.dtype != np.float32:
+        return np.array(array, order="C")
+    made = aligned_zeros(*array.shape)
+    made[:] = array
+    return made

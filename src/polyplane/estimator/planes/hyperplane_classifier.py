@@ -12,8 +12,11 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
+from polyplane.engine.planes.mixing import NEW
 from polyplane.engine.planes.planes import (
     Array,
+    Planes,
+    live_lanes,
     with_classes,
     with_features,
     with_planes,
@@ -53,7 +56,7 @@ from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen
 from polyplane.estimator.side_by_side import for_each
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.tables import width_of
-from polyplane.estimator.thread_safety import writes
+from polyplane.estimator.thread_safety import writes, writing
 from polyplane.estimator.validation import (
     TrainingData,
     all_or_nothing,
@@ -70,9 +73,9 @@ from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
-    "ALPHAS", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "become", "expected_of",
-    "features_of", "found_by", "give_planes", "own_of_fitted", "rows_to_try", "seed_of",
-    "settles_alpha", "stratified",
+    "ALPHAS", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "act_on", "become",
+    "expected_of", "features_of", "found_by", "give_planes", "meet_rows", "own_of_fitted",
+    "pass_over", "rows_to_try", "seed_of", "settles_alpha", "stratified",
 ]  # fmt: skip
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
@@ -617,6 +620,72 @@ def expected_of(machine: Any, training: PlaneTraining, model: PlaneModel) -> Exp
     return ExpectedModel(
         machine._features_of(training), machine._own_of_model(training), machine._rule_like(model)
     )
+
+
+def meet_rows(machine: Any, X: Any, y: Any, classes: Any) -> bool:
+    """Begin a training as `fit` does, or let it meet more rows; return whether all has begun.
+
+    A model begins when it meets a row that it will visit: one of a pair of classes needs a row of
+    one of them. No row is learned.
+    """
+    goes_on = hasattr(machine, "_training")
+    with writing(machine), all_or_nothing(machine):
+        check_parameters(machine)
+        data, labels = machine._read_training(X, y, classes, None, goes_on)
+        machine._check_classes(labels)
+        if not goes_on:
+            seed = machine._draw_seed()
+            machine._found, machine.n_iter_ = {}, 0
+            machine._training = machine._new_training(seed)
+        machine._meet(machine._training, labels, data)
+    return all(model.planes.room_left.size > 0 for model in machine._training.models)
+
+
+def pass_over(machine: Any, X: Any, y: Any, place: int) -> list[Array]:
+    """One pass over the rows of partition `place`, as a pass of `fit`; return origins of planes.
+
+    Those are, for each model and each plane that lives, its place among those that lived before,
+    or NEW. Each partition has an order of its own; that of the first is that of `fit`.
+    """
+    with writing(machine):
+        data, labels = machine._read_training(X, y, None, None, True)
+        machine._meet(machine._training, labels, data)
+        return [_pass_of(machine, model, data, place) for model in machine._training.models]
+
+
+def _pass_of(machine: Any, model: PlaneModel, data: TrainingData, place: int) -> Array:
+    """The pass of one model; return the origins of its planes."""
+    walk = machine._walk()
+
+    def steps(model: PlaneModel, data: TrainingData, order: Array, _: Array) -> int:
+        n_steps: int = walk.steps(model, data, order, NO_CHOICE)
+        return n_steps
+
+    def silent(*_: Any) -> None:
+        """Nobody looks."""
+
+    members = weighty(in_place(data.labels.size), data.weights)
+    order = rows_of(members, model.targets(data))
+    if machine.shuffle and place > 0:
+        bits: Any = model.generator.bit_generator
+        model.generator = np.random.Generator(bits.jumped(place))
+    if machine.shuffle:
+        shuffle(order, model.generator)
+    lanes = live_lanes(model.planes).astype(np.int32)  # `visit` follows them where they go
+    visit(model, data, order, lanes, walk._replace(steps=steps), silent)
+    return _origins_of(model.planes, lanes)
+
+
+def _origins_of(planes: Planes, lanes: Array) -> Array:
+    """Of each plane that lives its place among `lanes`, or NEW."""
+    origin = np.full(planes.owner.size + 1, NEW, np.int64)
+    origin[lanes] = np.arange(lanes.size)  # of those that went, in the last place: -1
+    return origin[live_lanes(planes)]
+
+
+def act_on(machine: Any, model: PlaneModel) -> None:
+    """What the machine does between steps, such as pruning, at once."""
+    machine._act(model)
 
 
 def seed_of(seed: int, estimator: int) -> int:

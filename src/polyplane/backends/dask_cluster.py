@@ -1,0 +1,485 @@
+"""Training, prediction and evaluation on a Dask cluster, for rows that no one machine holds.
+
+A round   The partitions are shared out to learners, by default one for each thread of a worker.
+          Every learner goes on from the shared model over its partitions, one after the other;
+          what they reach is mixed in pairs (`engine/planes/mixing.py`) to the next shared model.
+Learners  Which partition is whose follows from their numbers alone, and so does the order in which
+          models are mixed: the result depends on `learners`, not on where tasks ran. One learner
+          with one partition is `fit`, to the last bit.
+Rows      A task goes to where its partition is. A learner's tasks wait for each other, so that none
+          stands in a queue from which Dask might move it, and its rows, to an idle worker.
+Faults    A task is a pure function of the shared model and a partition, which Dask runs again where
+          a worker is lost. The shared model is on every worker; no round depends on earlier ones.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from polyplane.backends.dask_partitions import (
+    Partition,
+    Survey,
+    is_array_like,
+    mix_rows,
+    partitions_of,
+    survey,
+)
+from polyplane.data.chunk_sizes import widened
+from polyplane.data.chunks import Chunk, DataError
+from polyplane.data.table.frames import is_frame
+from polyplane.engine.planes.planes import Array
+from polyplane.estimator.files.finished_training import check_can_learn_on
+from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
+from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.parameters import check_parameters
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.rounds import (
+    Along,
+    alone,
+    become_round,
+    begun,
+    learned,
+    mixed_shares,
+    next_model,
+    set_out,
+    shares_of,
+)
+from polyplane.estimator.resuming import interrupts_wait
+from polyplane.estimator.tables import layout_of, width_of
+from polyplane.hyperplane.amm import AMMClassifier
+from polyplane.hyperplane.convex_polytope import CPMClassifier
+from polyplane.hyperplane.growing_amm import GAMMClassifier
+from polyplane.hyperplane.multi_hyperplane import MMClassifier
+from polyplane.hyperplane.passive_aggressive import PassiveAggressiveClassifier
+from polyplane.hyperplane.pegasos import PegasosClassifier
+from polyplane.hyperplane.poly2 import Poly2Classifier
+from polyplane.hyperplane.polyplane import PolyplaneClassifier
+from polyplane.hyperplane.sparse_amm import SAMMClassifier
+
+try:
+    import dask.array as da
+    from dask.delayed import delayed
+    from distributed import Client, default_client
+except ImportError as error:
+    raise ImportError(
+        "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
+    ) from error
+
+__all__ = ["ALIKE", "Evaluation", "evaluate", "fit", "mix_rows", "predict"]
+
+ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
+SAMPLED_ROWS = 100_000  # of dataframes, over all partitions, from which their layout is learned
+
+MIXABLE = (
+    AMMClassifier, CPMClassifier, MMClassifier, PassiveAggressiveClassifier, PegasosClassifier,
+    Poly2Classifier,
+)  # fmt: skip
+WHY_NOT = {
+    GAMMClassifier: "clones carry the past of their plane, and a mixture would count it twice",
+    SAMMClassifier: "its penalty acts by the steps of a whole training, which a mixture cuts short",
+    PolyplaneClassifier: "its settings and its maps of columns are found by trials on all rows",
+}
+UNFIT_SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "alpha": (lambda v: isinstance(v, str), "give a number, found on a sample"),
+    "entropy": (lambda v: isinstance(v, str), "give a number, found on a sample"),
+    "class_weight": (lambda v: isinstance(v, str), "give a dict of weights"),
+    "early_stopping": (bool, "set it to False, and look at evaluate"),
+    "mode": (lambda v: v != "online", "set it to 'online'"),
+    "init": (lambda v: v != "random", "leave init='random'"),
+    "max_steps": (lambda v: v is not None, "leave it None, and give rounds"),
+    "warm_start": (bool, "set it to False; resume=True goes on from a model"),
+}
+
+
+# ---- training ----------------------------------------------------------------------------
+
+
+def fit(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    client: Client | None = None,
+    rounds: int | None = None,
+    learners: int | None = None,
+    alike: float = ALIKE,
+    checkpoint: Any = None,
+    resume: bool = False,
+    callback: Callable[[Any], Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Train an estimator on the rows of a cluster; return it.
+
+    rounds      passes over all partitions, each followed by mixing; by default `max_iter`.
+    learners    models trained side by side in a round; by default one for each worker's thread.
+    alike       cosine from which new planes of two learners are taken for one.
+    checkpoint  a model file that is written after each round.
+    resume      go on from the rounds that the estimator, such as `load(checkpoint)`, has made.
+    callback    is called with the estimator after each round.
+    options     of `polyplane.read`, where X names files.
+
+    After Ctrl-C the estimator is what the last complete round made of it.
+    """
+    client = client or default_client()
+    _check_mixable(estimator)
+    n_rounds = int(estimator.max_iter) if rounds is None else int(rounds)
+    if n_rounds < 1 or (learners is not None and learners < 1):
+        raise ValueError("rounds and learners must be whole numbers of at least 1.")
+    n_learners = learners or max(1, sum(client.nthreads().values()))
+    rows = _load(client, partitions_of(X, y, options), n_learners)
+    groups = _shared_out(rows, n_learners)
+    if _goes_on(estimator, resume):
+        _check_known(estimator, rows)
+        model = packed(estimator)
+    else:
+        model = _first_model(estimator, rows)
+    for _ in range(int(unpacked(model).n_iter_), n_rounds):
+        model = _one_round(client, model, groups, alike)
+        with interrupts_wait():
+            become_round(estimator, model)
+            if checkpoint is not None:
+                save(estimator, Path(checkpoint))
+        if callback is not None:
+            callback(estimator)
+    return estimator
+
+
+class _Rows(NamedTuple):
+    """The partitions that hold rows, on their workers."""
+
+    client: Client
+    chunks: list[Any]  # futures
+    surveys: list[Survey]
+    numbers: list[int]  # of the partitions among all
+
+    @property
+    def classes(self) -> Array:
+        """All labels, sorted."""
+        found: Array = np.unique(np.concatenate([one.labels for one in self.surveys]))
+        return found
+
+    @property
+    def n_columns(self) -> int:
+        """Of the widest partition."""
+        return max(one.n_columns for one in self.surveys)
+
+
+def _load(client: Client, parts: Sequence[Partition], n_learners: int) -> _Rows:
+    """Have all partitions loaded where they will stay, and look at each once.
+
+    What workers hold already stays where it is; else a learner's partitions are on one worker.
+    """
+    workers, held_by = sorted(client.nthreads()), client.who_has()
+    homes: dict[Any, list[int]] = {}
+    for number, block in enumerate(np.array_split(np.arange(len(parts)), n_learners)):
+        for k in block.tolist():
+            home = held_by.get(parts[k].key) or [workers[number % len(workers)]]
+            homes.setdefault(tuple(home), []).append(k)
+    futures: list[Any] = [None] * len(parts)
+    for home, places in homes.items():
+        loaded = client.compute([parts[k].chunk for k in places], **_near(home))
+        for k, future in zip(places, loaded, strict=True):
+            futures[k] = future
+    surveys = [
+        _result(future, number)
+        for number, future in enumerate(client.map(survey, futures, pure=False))
+    ]
+    held = [number for number, one in enumerate(surveys) if one.n_rows > 0]
+    if not held:
+        raise ValueError(f"X has no rows in any of its {len(parts)} partitions.")
+    _check_alike(surveys, held)
+    return _Rows(client, [futures[k] for k in held], [surveys[k] for k in held], held)
+
+
+def _holders(client: Client, chunks: Sequence[Any]) -> dict[Any, Any]:
+    """Which workers have each chunk now; none, where it was lost and is not loaded again yet."""
+    known = client.who_has(chunks)
+    return {chunk.key: known.get(chunk.key, ()) for chunk in chunks}
+
+
+def _near(workers: Any) -> dict[str, Any]:
+    """Where a task should run, as long as one of these workers lives."""
+    return {"workers": list(workers), "allow_other_workers": True} if workers else {}
+
+
+def _result(future: Any, number: int) -> Any:
+    """Of a task about one partition; what is wrong with that is said in one sentence."""
+    try:
+        return future.result()
+    except DataError:
+        raise
+    except (OSError, TypeError, ValueError) as error:
+        raise _unusable(number, error) from error
+
+
+def _unusable(number: int, error: Exception) -> ValueError:
+    words = (str(error).splitlines() or [type(error).__name__])[0]
+    return ValueError(f"Partition {number} cannot be used: {words}")
+
+
+def _check_alike(surveys: Sequence[Survey], held: Sequence[int]) -> None:
+    first = surveys[held[0]]
+    for number in held:
+        one = surveys[number]
+        if one.labels.size == 0:
+            raise ValueError(f"Partition {number} has no labels, which training needs.")
+        if (one.labels.dtype.kind in "OUS") != (first.labels.dtype.kind in "OUS"):
+            raise ValueError(f"Partition {number} has text or numbers as labels, others have not.")
+        if one[-2:] != first[-2:]:
+            raise ValueError(
+                f"Partition {number} is of another kind than partition {held[0]}: give all as "
+                "arrays, all as sparse matrices or all as tables."
+            )
+        if one.n_columns != first.n_columns and not one.is_sparse:
+            raise ValueError(
+                f"Partition {number} has {one.n_columns} columns, and partition {held[0]} has "
+                f"{first.n_columns}."
+            )
+
+
+class _Part(NamedTuple):
+    """A partition of a learner."""
+
+    chunk: Any  # future
+    number: int
+
+
+def _shared_out(rows: _Rows, n_learners: int) -> list[list[_Part]]:
+    """The partitions of each learner: neighbours, which are mostly on one worker."""
+    n_groups = min(n_learners, len(rows.chunks))
+    groups = np.array_split(np.arange(len(rows.chunks)), n_groups)
+    n_classes = rows.classes.size
+    for group in groups:
+        found = np.unique(np.concatenate([rows.surveys[k].labels for k in group]))
+        if found.size == 1 < n_classes:
+            numbers = f"{rows.numbers[group[0]]} to {rows.numbers[group[-1]]}"
+            warnings.warn(
+                f"Partitions {numbers}, which one learner learns, hold only the class "
+                f"{found.tolist()[0]!r}: mix rows first, by dask_cluster.mix_rows, or give fewer "
+                "learners.",
+                stacklevel=3,
+            )
+            break
+    return [[_Part(rows.chunks[k], rows.numbers[k]) for k in group] for group in groups]
+
+
+def _first_model(estimator: Any, rows: _Rows) -> PackedModel:
+    """The model before the first step, that all learners share."""
+    machine, has_begun = clone(estimator), False
+    if rows.surveys[0].is_table:
+        X, y = _sampled(rows)
+        has_begun = begun(machine, X, y, rows.classes, rows.n_columns)
+    for number, chunk in zip(rows.numbers, rows.chunks, strict=True):
+        if has_begun:
+            break
+        told, near = (
+            (rows.classes, rows.n_columns),
+            _near(_holders(rows.client, [chunk])[chunk.key]),
+        )
+        task = rows.client.submit(_begun, machine, chunk, *told, pure=False, **near)
+        machine, has_begun = _result(task, number)
+    return packed(machine)
+
+
+def _check_known(estimator: Any, rows: _Rows) -> None:
+    """A mixture needs planes of the same classes and columns from all learners."""
+    unknown = np.setdiff1d(rows.classes, estimator.classes_)
+    if unknown.size:
+        raise ValueError(f"y holds labels that the model to resume does not: {unknown.tolist()}.")
+    if rows.n_columns > estimator.n_features_in_:
+        raise ValueError(
+            f"X has {rows.n_columns} columns, and the model to resume {estimator.n_features_in_}."
+        )
+
+
+def _begun(machine: Any, chunk: Chunk, classes: Array, n_columns: int) -> tuple[Any, bool]:
+    machine = clone(machine) if training_of(machine) is None else machine
+    has_begun = begun(machine, chunk.X, chunk.y, classes, n_columns)
+    if layout_of(machine) is not None and not is_frame(chunk.X):
+        raise ValueError("X has gaps (NaN), which a cluster takes from dask dataframes only")
+    return machine, has_begun
+
+
+def _sampled(rows: _Rows) -> tuple[Any, Any]:
+    """Rows of a table from all partitions, from which its layout is learned."""
+    share = min(1.0, SAMPLED_ROWS / sum(one.n_rows for one in rows.surveys))
+    tasks = rows.client.map(_sample, rows.chunks, share=share, pure=False)
+    parts = [_result(task, number) for number, task in zip(rows.numbers, tasks, strict=True)]
+    frames = [part.X for part in parts]
+    pandas: Any = sys.modules["pandas"]  # whose frames these are: it need not be installed else
+    return pandas.concat(frames), np.concatenate([part.y for part in parts])
+
+
+def _sample(chunk: Chunk, share: float) -> Chunk:
+    """Every so-many-th row of a table."""
+    n_rows = chunk.X.shape[0]
+    places = np.unique(np.linspace(0, n_rows - 1, max(1, round(n_rows * share))).astype(np.int64))
+    return Chunk(chunk.X.iloc[places], chunk.y[places])
+
+
+def _one_round(
+    client: Client, before: PackedModel, groups: Sequence[Sequence[_Part]], alike: float
+) -> PackedModel:
+    """All learners once over their partitions, and the mixture."""
+    (model,) = client.scatter([before], broadcast=True, hash=False)
+    holders = _holders(client, [part.chunk for group in groups for part in group])
+    begun_here = [model]
+    try:
+        ends = []
+        for number, group in enumerate(groups):
+            along = model
+            for k, part in enumerate(group):
+                near, learner = _near(holders[part.chunk.key]), number if k == 0 else 0
+                along = client.submit(_learn, along, *part, learner, pure=False, **near)
+                begun_here.append(along)
+            ends.append(along)
+        last = _mixed(client, model, ends, alike, begun_here)
+        reached: PackedModel = last.result()
+        return reached
+    except BaseException:
+        client.cancel(begun_here)
+        raise
+
+
+def _mixed(client: Client, model: Any, ends: list[Any], alike: float, begun_here: list[Any]) -> Any:
+    """What all learners reached, by a tree of pairs: no task holds more than two."""
+    if len(ends) == 1:
+        return client.submit(alone, ends[0], pure=False)
+    level = [client.submit(shares_of, end, model, pure=False) for end in ends]
+    while len(level) > 1:
+        begun_here += level
+        pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
+        level = [
+            client.submit(mixed_shares, *pair, alike, pure=False) if len(pair) == 2 else pair[0]
+            for pair in pairs
+        ]
+    begun_here += level
+    return client.submit(next_model, model, level[0], pure=False)
+
+
+def _learn(along: Along | PackedModel, chunk: Chunk, number: int, learner: int) -> Along:
+    start = set_out(along) if isinstance(along, PackedModel) else along
+    try:
+        return learned(start, chunk.X, chunk.y, learner)
+    except (TypeError, ValueError) as error:
+        raise _unusable(number, error) from error
+
+
+# ---- what can be trained so --------------------------------------------------------------
+
+
+def _check_mixable(estimator: Any) -> None:
+    """Refuse what no mixture is right for, and say why."""
+    name = type(estimator).__name__
+    if not isinstance(estimator, HyperplaneClassifier):
+        raise TypeError(
+            f"{name} cannot be trained on a cluster, which mixes hyperplanes, and it has none: "
+            f"choose one of {', '.join(kind.__name__ for kind in MIXABLE)}."
+        )
+    if type(estimator) not in MIXABLE:
+        why = WHY_NOT.get(type(estimator), "nobody has shown that its planes may be averaged")
+        raise TypeError(
+            f"{name} cannot be trained on a cluster: {why}; choose one of "
+            f"{', '.join(kind.__name__ for kind in MIXABLE)}."
+        )
+    check_parameters(estimator)
+    for setting, (is_unfit, remedy) in UNFIT_SETTINGS.items():
+        value = getattr(estimator, setting, None)
+        if hasattr(estimator, setting) and is_unfit(value):
+            raise ValueError(
+                f"{name}: {setting}={value!r} needs all rows at once, or goes on elsewhere, which "
+                f"a cluster does not: {remedy}."
+            )
+
+
+def _goes_on(estimator: Any, resume: bool) -> bool:
+    """Whether there is a training to go on from, where that is wanted."""
+    if not resume:
+        return False
+    if training_of(estimator) is None:
+        raise ValueError(f"{type(estimator).__name__} is not fitted: there is nothing to resume.")
+    check_can_learn_on(estimator)
+    return True
+
+
+# ---- prediction --------------------------------------------------------------------------
+
+
+class Evaluation(NamedTuple):
+    """How a model does on the rows of a cluster."""
+
+    n_rows: int
+    error: float  # share of wrong rows
+    labels: Array  # of rows and of the model, sorted
+    confusions: Array  # rows of label i that were called j
+
+
+def predict(estimator: Any, X: Any, *, client: Client | None = None, **options: Any) -> Any:
+    """Labels of the rows of X, which stay where they are, computed when they are asked for.
+
+    Of dask arrays and dataframes it is a dask array; of chunks and files a list of delayed arrays.
+    """
+    client = client or default_client()
+    parts, model = partitions_of(X, None, options), _sent(client, estimator)
+    made = [delayed(_predicted)(model, part.chunk) for part in parts]
+    if not is_array_like(X):
+        return made
+    sizes = X.chunks[0] if isinstance(X, da.Array) else [np.nan] * len(made)
+    dtype = estimator.classes_.dtype
+    arrays = [
+        da.from_delayed(one, shape=(size,), dtype=dtype)
+        for one, size in zip(made, sizes, strict=True)
+    ]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def evaluate(
+    estimator: Any, X: Any, y: Any = None, *, client: Client | None = None, **options: Any
+) -> Evaluation:
+    """Compare predictions with labels where rows are; only counts come back."""
+    client = client or default_client()
+    model = _sent(client, estimator)
+    tasks = [delayed(_counted)(model, part.chunk) for part in partitions_of(X, y, options)]
+    parts = [_result(future, k) for k, future in enumerate(client.compute(tasks))]
+    labels: Array = np.unique(np.concatenate([known for known, _ in parts]))
+    confusions = np.zeros((labels.size, labels.size), np.int64)
+    for known, counts in parts:
+        places = np.searchsorted(labels, known)
+        confusions[np.ix_(places, places)] += counts
+    n_rows = int(confusions.sum())
+    error = 1 - np.trace(confusions) / n_rows if n_rows else float("nan")
+    return Evaluation(n_rows, float(error), labels, confusions)
+
+
+def _sent(client: Client, estimator: Any) -> Any:
+    """What predicts, on all workers."""
+    check_is_fitted(estimator)
+    (model,) = client.scatter([packed(estimator, training=False)], broadcast=True, hash=False)
+    return model
+
+
+def _predicted(model: PackedModel, chunk: Chunk) -> Array:
+    machine = unpacked(model)
+    if chunk.X.shape[0] == 0:
+        return np.empty(0, machine.classes_.dtype)
+    X = widened(chunk.X, width_of(machine)) if sp.issparse(chunk.X) else chunk.X
+    labels: Array = machine.predict(X)
+    return labels
+
+
+def _counted(model: PackedModel, chunk: Chunk) -> tuple[Array, Array]:
+    """Labels, and how many rows of each were called what."""
+    called = _predicted(model, chunk)
+    if chunk.y.shape != called.shape:
+        raise ValueError("there are no labels to compare with")
+    labels = np.unique(np.concatenate([unpacked(model).classes_, chunk.y]))
+    places = np.searchsorted(labels, chunk.y) * labels.size + np.searchsorted(labels, called)
+    counts = np.bincount(places, minlength=labels.size**2)
+    return labels, counts.reshape(labels.size, labels.size)

@@ -1,0 +1,248 @@
+"""Rows on a Dask cluster, whatever they come as, as partitions: delayed chunks of X and y.
+
+Arrays    dask arrays X and y, cut at the same rows; X is not cut between columns.
+Frames    a dask dataframe X and a series y with the same partitions.
+Chunks    a list of delayed pairs (X, y), or of pairs of delayed X and y.
+Files     a path, a pattern with wildcards or a list of these: each file is one partition, read by
+          the worker that learns it. The first file settles where indices of LIBSVM text start,
+          whether labels are text, and which columns tables have.
+Rows stay where they are loaded, but for `mix_rows`, which is there to move them.
+"""
+
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyplane.data.chunk_sizes import joined
+from polyplane.data.chunks import Chunk, DataError
+from polyplane.data.formats import is_path, settled_by
+from polyplane.data.reading import CHUNK_ROWS, stream
+from polyplane.data.table.frames import is_frame
+from polyplane.data.table.kinds import ASIDE
+from polyplane.data.table.layout import Layout
+from polyplane.engine.planes.planes import Array
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import Delayed, delayed
+except ImportError as error:
+    raise ImportError(
+        "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
+    ) from error
+
+__all__ = ["Partition", "Survey", "is_array_like", "mix_rows", "partitions_of", "survey"]
+
+NO_LABELS = np.empty(0)
+
+
+class Partition(NamedTuple):
+    """Some rows that stay together."""
+
+    chunk: Any  # delayed
+    key: Any  # under which workers hold X, if they do already
+
+
+class Survey(NamedTuple):
+    """What must be known of a partition before the first round."""
+
+    n_rows: int
+    n_columns: int
+    labels: Array  # that occur, sorted
+    is_table: bool
+    is_sparse: bool
+
+
+def survey(chunk: Chunk) -> Survey:
+    """What there is to know of a partition."""
+    labels = np.unique(np.asarray(chunk.y))
+    n_rows, n_columns = chunk.X.shape
+    return Survey(n_rows, n_columns, labels, is_frame(chunk.X), sp.issparse(chunk.X))
+
+
+def is_array_like(X: Any) -> bool:
+    """Whether X is a dask array or dataframe, so that predictions can be an array, too."""
+    return isinstance(X, da.Array) or _is_dask_frame(X)
+
+
+def _is_dask_frame(X: Any) -> bool:
+    return dask.is_dask_collection(X) and hasattr(X, "npartitions") and hasattr(X, "columns")
+
+
+def partitions_of(
+    X: Any, y: Any = None, options: Mapping[str, Any] | None = None
+) -> list[Partition]:
+    """The partitions of all kinds of input; `options` are those of `polyplane.read`, for files."""
+    if options and not _are_paths(X):
+        raise ValueError(f"{', '.join(options)}: options are for files, which X does not name.")
+    if is_array_like(X):
+        cut = _cut_array if isinstance(X, da.Array) else _cut_frame
+        pieces = [(piece, None) for piece in cut(X)] if y is None else _cut_alike(X, y, cut)
+        return [Partition(delayed(_chunk)(one, labels), one.key) for one, labels in pieces]
+    if y is not None:
+        raise ValueError("y goes with a dask array or dataframe; files and chunks bring labels.")
+    if _are_paths(X):
+        return _file_partitions(X, dict(options or {}))
+    if isinstance(X, list | tuple) and len(X) and all(_is_delayed_pair(one) for one in X):
+        return [Partition(delayed(_chunk_of_pair)(one), _key_of(one)) for one in X]
+    raise TypeError(
+        f"X is {type(X).__name__}, expected a dask array or dataframe, a list of delayed (X, y), "
+        "or names of files."
+    )
+
+
+# ---- arrays, frames and chunks -----------------------------------------------------------
+
+
+def _cut_array(X: Any) -> list[Any]:
+    if X.ndim == 2 and X.numblocks[1] > 1:
+        raise ValueError("X is cut between its columns: give X.rechunk({1: -1}).")
+    return list(X.to_delayed().ravel())
+
+
+def _cut_frame(X: Any) -> list[Any]:
+    return list(X.to_delayed())
+
+
+def _cut_alike(X: Any, y: Any, cut: Any) -> list[tuple[Any, Any]]:
+    if not dask.is_dask_collection(y):
+        raise ValueError(
+            f"y is {type(y).__name__}, expected a dask collection cut as X is, for example "
+            "dask.array.from_array(y, chunks=X.chunks[0])."
+        )
+    pieces, labels = cut(X), list(np.ravel(y.to_delayed()))
+    sizes = getattr(X, "chunks", ((np.nan,),))[0], getattr(y, "chunks", ((np.nan,),))[0]
+    are_known = not np.isnan(np.array([*sizes[0], *sizes[1]], float)).any()
+    if len(pieces) != len(labels) or (are_known and sizes[0] != sizes[1]):
+        raise ValueError(
+            f"X is cut into {len(pieces)} partitions and y into {len(labels)}, or at other rows: "
+            "rechunk or repartition one like the other."
+        )
+    return list(zip(pieces, labels, strict=True))
+
+
+def _is_delayed_pair(one: Any) -> bool:
+    is_pair = isinstance(one, tuple) and len(one) == 2
+    return isinstance(one, Delayed) or (is_pair and all(isinstance(k, Delayed) for k in one))
+
+
+def _key_of(pair: Any) -> Any:
+    return pair.key if isinstance(pair, Delayed) else pair[0].key
+
+
+def _chunk_of_pair(pair: Any) -> Chunk:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ValueError(f"a chunk is {type(pair).__name__}, expected a pair (X, y)")
+    return _chunk(*pair)
+
+
+def _chunk(X: Any, y: Any) -> Chunk:
+    labels = NO_LABELS if y is None else np.asarray(y)
+    if getattr(X, "ndim", 0) != 2:
+        raise ValueError(f"X is of {getattr(X, 'ndim', 0)} dimensions, expected rows and columns")
+    if y is not None and labels.shape != (X.shape[0],):
+        raise ValueError(f"X has {X.shape[0]} rows and y the shape {labels.shape}")
+    return Chunk(X, labels)
+
+
+# ---- files -------------------------------------------------------------------------------
+
+
+def _are_paths(X: Any) -> bool:
+    return is_path(X) or (isinstance(X, list | tuple) and len(X) > 0 and all(map(is_path, X)))
+
+
+def _file_partitions(X: Any, options: dict[str, Any]) -> list[Partition]:
+    """One for each file; patterns are looked up here, files are opened by workers."""
+    paths = [path for one in ([X] if is_path(X) else X) for path in _paths(os.fspath(one))]
+    stream(paths, **options)  # refuses options that there are not
+    first = delayed(_settled)(paths[0], options)
+    return [Partition(delayed(_read)(path, options, first), None) for path in paths]
+
+
+def _paths(path: str) -> list[str]:
+    if not glob.has_magic(path) or os.path.exists(path):
+        return [path]
+    found = [one for one in sorted(glob.glob(path, recursive=True)) if not os.path.isdir(one)]
+    if not found:
+        raise DataError("found no file of that name, expected at least one", path)
+    return found
+
+
+class _Settled(NamedTuple):
+    """What the first of several files settles for the others."""
+
+    text: Mapping[str, Any]
+    layout: Any  # of a table, as plain values; None of others
+
+
+def _settled(path: str, options: Mapping[str, Any]) -> _Settled:
+    source = stream(path, **options)
+    next(iter(source))
+    layout = source.layout.to_dict() if source.layout.sources else None
+    return _Settled(settled_by(path, CHUNK_ROWS, source.options), layout)
+
+
+def _read(path: str, options: Mapping[str, Any], first: _Settled) -> Chunk:
+    """The rows of a file, laid out as those of the first."""
+    layout = None if first.layout is None else Layout.from_dict(first.layout, is_frozen=True)
+    source = stream(path, layout=layout, **options)
+    source.settled = dict(first.text)
+    chunk = joined(list(source))
+    _check_plain(source.layout, path)
+    return chunk
+
+
+def _check_plain(layout: Layout, path: str) -> None:
+    """Categories and medians would have to be learned from all files, not from the first."""
+    is_aside = any(source.kind == ASIDE for source in layout.sources)
+    if not layout.sources or (layout.is_dense and not layout.gaps and not is_aside):
+        return
+    raise DataError(
+        "has columns that are no numbers, or gaps, which a cluster takes from dask dataframes "
+        "only: read it with dask.dataframe",
+        path,
+    )
+
+
+# ---- moving rows -------------------------------------------------------------------------
+
+
+def mix_rows(
+    X: Any, y: Any = None, *, n_partitions: int | None = None, seed: int = 0, **options: Any
+) -> list[Any]:
+    """The same rows in partitions that each hold a random part of every partition of X.
+
+    This is for data that are sorted, by class or by day, and the one function here that moves rows
+    between workers: once, when the chunks returned are first computed.
+    """
+    parts = [part.chunk for part in partitions_of(X, y, options)]
+    n_parts = len(parts) if n_partitions is None else n_partitions
+    cut = [
+        delayed(_scattered, nout=n_parts)(one, n_parts, [seed, k]) for k, one in enumerate(parts)
+    ]
+    return [
+        delayed(_gathered)([pieces[k] for pieces in cut], [seed, len(parts), k])
+        for k in range(n_parts)
+    ]
+
+
+def _scattered(chunk: Chunk, n_parts: int, seed: Sequence[int]) -> list[Chunk]:
+    _check_no_frame(chunk)
+    order = np.random.default_rng(seed).permutation(chunk.X.shape[0])
+    return [Chunk(chunk.X[part], chunk.y[part]) for part in np.array_split(order, n_parts)]
+
+
+def _gathered(pieces: list[Chunk], seed: Sequence[int]) -> Chunk:
+    chunk = joined(list(pieces))
+    order = np.random.default_rng(seed).permutation(chunk.X.shape[0])
+    return Chunk(chunk.X[order], chunk.y[order])
+
+
+def _check_no_frame(chunk: Chunk) -> None:
+    if is_frame(chunk.X):
+        raise ValueError("rows of dataframes are mixed by their own method shuffle")

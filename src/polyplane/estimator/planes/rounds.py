@@ -1,0 +1,163 @@
+"""A round of parameter mixing, of all models of a machine: pure functions of what can travel.
+
+In a round several learners go on from the same model, each over partitions of its own, one after
+the other; `engine/planes/mixing.py` makes one of what they reach. Every function here leaves what
+it is given as it was and gives the same bits for the same arguments, so that whoever runs them may
+run them again, elsewhere. A learner alone is the machine as it is: nothing is mixed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from polyplane.data.chunk_sizes import widened
+from polyplane.engine.planes.assignment import tally_of
+from polyplane.engine.planes.mixing import NEW, Share, is_sound, mixed, settled, share_of
+from polyplane.engine.planes.planes import CREATED, Array
+from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.planes.hyperplane_classifier import act_on, meet_rows, pass_over
+from polyplane.estimator.planes.training import PlaneModel
+from polyplane.estimator.tables import width_of
+from polyplane.estimator.thread_safety import writing
+
+__all__ = [
+    "Along", "Shares", "alone", "become_round", "begun", "learned", "mixed_shares", "next_model",
+    "set_out", "shares_of",
+]  # fmt: skip
+
+NOTHING_WON = np.empty(0, np.int64)
+
+
+class Along(NamedTuple):
+    """A learner on its way through a round."""
+
+    model: PackedModel
+    origins: Sequence[Array]  # of each model's planes, among those that the round began with
+    n_steps: Sequence[int]  # of each model, before the round
+
+
+class Shares(NamedTuple):
+    """What one learner, or several together, reached in a round."""
+
+    shares: Sequence[Share]  # of the models
+    n_created: Sequence[float]  # planes of each model, before the round
+    generators: Sequence[Any]  # their states, of the first learner
+
+
+def begun(machine: Any, X: Any, y: Any, classes: Array, n_columns: int) -> bool:
+    """Let a machine meet rows before the first round; return whether all its models have begun."""
+    return meet_rows(machine, _as_wide(X, n_columns), y, classes)
+
+
+def set_out(model: PackedModel) -> Along:
+    """A learner before its first partition."""
+    models = training_of(unpacked(model)).models
+    origins = [np.arange(_count_live(one)) for one in models]
+    return Along(model, origins, [one.n_steps for one in models])
+
+
+def learned(along: Along, X: Any, y: Any, learner: int) -> Along:
+    """The learner after one more partition; at the first its order becomes its own.
+
+    `learner` is its number where this is its first partition, and 0 later on.
+    """
+    machine = unpacked(along.model)
+    origins = pass_over(machine, _as_wide(X, width_of(machine)), y, learner)
+    since = [_composed(*pair) for pair in zip(along.origins, origins, strict=True)]
+    return Along(packed(machine), since, along.n_steps)
+
+
+def alone(along: Along) -> PackedModel:
+    """The model after a round that one learner made."""
+    machine = unpacked(along.model)
+    machine.n_iter_ += 1
+    return packed(machine)
+
+
+def shares_of(along: Along, before: PackedModel) -> Shares:
+    """What a learner brings to the mixture at the end of its round."""
+    models = training_of(unpacked(along.model)).models
+    shares = [
+        share_of(one.planes, origin, _won(one), one.n_steps, one.n_steps - n_before)
+        for one, origin, n_before in zip(models, along.origins, along.n_steps, strict=True)
+    ]
+    states = [one.generator.bit_generator.state for one in models]
+    created = [float(one.planes.counts[CREATED]) for one in training_of(unpacked(before)).models]
+    return Shares(shares, created, states)
+
+
+def mixed_shares(first: Shares, second: Shares, alike: float) -> Shares:
+    """The mixture of two."""
+    _check_sound(first)
+    _check_sound(second)
+    parts = zip(first.shares, second.shares, first.n_created, strict=True)
+    made = [mixed(a, b, n_created, alike) for a, b, n_created in parts]
+    return first._replace(shares=made)
+
+
+def next_model(before: PackedModel, reached: Shares) -> PackedModel:
+    """The model that the next round begins with: mixed, and pruned as the machine prunes."""
+    _check_sound(reached)
+    machine = unpacked(before)
+    parts = zip(training_of(machine).models, reached.shares, reached.generators, strict=True)
+    with writing(machine):
+        for model, share, state in parts:
+            model.generator.bit_generator.state = state
+            if share.weight > 0:
+                _take(model, share)
+                act_on(machine, model)
+                model.note()
+        machine.n_iter_ += 1
+    return packed(machine)
+
+
+def become_round(estimator: Any, model: PackedModel) -> None:
+    """Let an estimator be what a round has reached, and nothing of what it was before."""
+    reached = unpacked(model)
+    parameters = reached.get_params(deep=False).keys()
+    with writing(estimator):
+        for name in vars(estimator).keys() - parameters:
+            delattr(estimator, name)
+        for name in vars(reached).keys() - parameters:
+            setattr(estimator, name, vars(reached)[name])
+
+
+def _take(model: PlaneModel, share: Share) -> None:
+    model.planes = settled(model.planes, share)
+    model.n_steps = max(round(share.steps), model.n_steps + 1)
+    if _won(model).size:  # of machines whose planes all stay, in their order
+        won = np.zeros(model.planes.owner.size, np.int64)
+        won[: share.won.size] = np.rint(share.won)
+        model.own.tally = tally_of(won, model.planes.owner)
+
+
+def _won(model: PlaneModel) -> Array:
+    """Rows that each plane has won, by lane, where a machine counts them."""
+    tally = getattr(model.own, "tally", None)
+    return NOTHING_WON if tally is None else tally.of_plane
+
+
+def _count_live(model: PlaneModel) -> int:
+    return int(np.count_nonzero(np.isfinite(model.planes.idle)))
+
+
+def _composed(before: Array, since: Array) -> Array:
+    """Origins of planes whose origins `since` lie among planes of the origins `before`."""
+    composed: Array = np.append(before, NEW)[since]  # of a new one, the last
+    return composed
+
+
+def _as_wide(X: Any, n_columns: int) -> Any:
+    """Sparse rows of one file may use fewer columns than those of others."""
+    return widened(X, n_columns) if sp.issparse(X) else X
+
+
+def _check_sound(arrived: Shares) -> None:
+    if not all(is_sound(share) for share in arrived.shares):
+        raise ValueError(
+            "a model that came from a worker is not sound: it holds numbers that are not finite, "
+            "as of rows of huge values, or arrays that do not go together"
+        )

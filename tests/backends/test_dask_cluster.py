@@ -1,0 +1,386 @@
+"""A real cluster of two processes: it is the sequential algorithm, and survives what goes wrong."""
+
+import functools
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import polyplane as pp
+from polyplane.data.chunks import Chunk
+from polyplane.data.writing import write
+from polyplane.estimator.files.saving import packed
+from tests.real_data import libsvm_set
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
+
+import dask.array as da
+import dask.dataframe as dd
+from dask.delayed import delayed
+from distributed import Client, LocalCluster, wait
+
+from polyplane.backends import dask_cluster
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def rows(n=600, seed=0):
+    """Whole numbers: sums of them are exact."""
+    X = np.random.default_rng(seed).integers(0, 5, (n, 6)).astype(np.float32)
+    return X, (X[:, 0] * X[:, 1] + X[:, 2]).astype(int) // 4 % 3
+
+
+def machine(**settings):
+    return pp.AMMClassifier(**{"random_state": 1, "max_iter": 3, "prune_interval": 200} | settings)
+
+
+def arrays(X, y, n_partitions):
+    chunk = -(-len(y) // n_partitions)
+    return da.from_array(X, chunks=(chunk, -1)), da.from_array(y, chunks=chunk)
+
+
+@delayed
+def made(start, end, n=600):
+    """A partition that can be made again wherever it is wanted."""
+    X, y = rows(n)
+    return X[start:end], y[start:end]
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.planes_, other.planes_)
+    np.testing.assert_array_equal(one.intercepts_, other.intercepts_)
+    assert (one.n_steps_, one.n_iter_) == (other.n_steps_, other.n_iter_)
+
+
+# ---- the sequential algorithm ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        machine(),
+        pp.MMClassifier(random_state=1, max_iter=3),
+        pp.PegasosClassifier(random_state=1, max_iter=3, multi_class="ovo"),
+        pp.PassiveAggressiveClassifier(random_state=1, max_iter=3),
+        pp.CPMClassifier(random_state=1, max_iter=3, entropy=0.0, n_planes=4),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_one_partition_is_fit_bit_for_bit(client, estimator):
+    X, y = rows()
+    expected = type(estimator)(**estimator.get_params()).fit(X, y)
+    same(dask_cluster.fit(estimator, *arrays(X, y, 1), client=client), expected)
+    np.testing.assert_array_equal(estimator.history_, expected.history_)
+
+
+@pytest.mark.parametrize("n_partitions", [2, 8, 32])
+def test_one_learner_is_fit_however_rows_are_cut(client, n_partitions):
+    X, y = rows()
+    estimator = machine(shuffle=False)
+    dask_cluster.fit(estimator, *arrays(X, y, n_partitions), client=client, learners=1)
+    same(estimator, machine(shuffle=False).fit(X, y))
+
+
+def test_all_kinds_of_input_give_the_same_model(client, tmp_path):
+    X, y = rows()
+    X[:, 0] += 1  # no row is empty, and the first file shows all columns
+    cuts = [slice(0, 300), slice(300, 600)]
+    expected = dask_cluster.fit(machine(), *arrays(X, y, 2), client=client)
+    parts = [(delayed(X[cut]), delayed(y[cut])) for cut in cuts]
+    same(dask_cluster.fit(machine(), parts, client=client), expected)
+    pairs = [delayed((sp.csr_matrix(X[cut]), y[cut])) for cut in cuts]
+    same(dask_cluster.fit(machine(), pairs, client=client), expected)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdef")), npartitions=2)
+    labels = dd.from_pandas(pd.Series(y), npartitions=2)
+    of_frame = dask_cluster.fit(machine(), frame, labels, client=client)
+    np.testing.assert_array_equal(of_frame.planes_, expected.planes_)
+    assert of_frame.feature_names_in_.tolist() == list("abcdef")
+    for kind in ("libsvm", "csv", "npz"):
+        for k, cut in enumerate(cuts):
+            write(tmp_path / f"{kind}-{k}.{kind}", [Chunk(X[cut], y[cut])])
+        pattern = str(tmp_path / f"{kind}-*.{kind}")
+        same(dask_cluster.fit(machine(), pattern, client=client), expected)
+
+
+@functools.cache
+def sequential_error():
+    X, y, X_test, y_test = libsvm_set("ijcnn1")
+    return 1 - pp.AMMClassifier(random_state=1).fit(X, y).score(X_test, y_test)
+
+
+@pytest.mark.parametrize("n_partitions", [1, 2, 8, 32])
+@pytest.mark.parametrize("is_sorted", [False, True], ids=["mixed", "sorted"])
+def test_two_learners_of_ten_rounds_are_as_good_as_ten_passes(client, n_partitions, is_sorted):
+    X, y, X_test, y_test = libsvm_set("ijcnn1")
+    order = np.random.default_rng(0).permutation(y.size)
+    order = order[np.argsort(y[order], kind="stable")] if is_sorted else order
+    parts = [delayed((X[part], y[part])) for part in np.array_split(order, n_partitions)]
+    if is_sorted:
+        parts = dask_cluster.mix_rows(parts)
+    estimator = pp.AMMClassifier(random_state=1)
+    dask_cluster.fit(estimator, parts, client=client, learners=2)
+    assert 1 - estimator.score(X_test, y_test) <= sequential_error() + 0.003
+
+
+# ---- what goes wrong ---------------------------------------------------------------------
+
+
+def when_learning(client, worker, act):
+    """Call `act` as soon as the worker, or any, has a learner's task at hand; in a thread."""
+
+    def watch():
+        for _ in range(3000):
+            at_hand = client.processing()
+            keys = (
+                at_hand.get(worker, ()) if worker else [k for one in at_hand.values() for k in one]
+            )
+            if any("_learn" in str(key) for key in keys):
+                act()
+                return
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_killed_worker_changes_nothing(client):
+    n = 60_000
+    parts = [made(start, start + n // 4, n) for start in range(0, n, n // 4)]
+    undisturbed = dask_cluster.fit(machine(), parts, client=client, learners=2)
+    processes = client.run(os.getpid)
+    victim = sorted(processes)[0]
+    killers = []
+
+    def kill(estimator):
+        if estimator.n_iter_ == 1:
+            words = victim, lambda: os.kill(processes[victim], signal.SIGKILL)
+            killers.append(when_learning(client, *words))
+
+    disturbed = dask_cluster.fit(machine(), parts, client=client, learners=2, callback=kill)
+    killers[0].join()
+    assert processes[victim] not in client.run(os.getpid).values()  # it was hit
+    same(disturbed, undisturbed)
+    client.wait_for_workers(2)
+
+
+def test_ctrl_c_leaves_the_last_round_and_a_checkpoint_to_resume_from(client, tmp_path):
+    n = 60_000
+    parts = [made(start, start + n // 2, n) for start in (0, n // 2)]
+    undisturbed = dask_cluster.fit(machine(max_iter=4), parts, client=client)
+    estimator, path = machine(max_iter=4), tmp_path / "model"
+
+    def interrupt(estimator):
+        if estimator.n_iter_ == 2:
+            when_learning(client, None, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    with pytest.raises(KeyboardInterrupt):
+        dask_cluster.fit(estimator, parts, client=client, checkpoint=path, callback=interrupt)
+    assert estimator.n_iter_ == 2
+    two = dask_cluster.fit(machine(max_iter=4), parts, client=client, rounds=2)
+    same(estimator, two)
+    same(pp.load(path), two)
+    resumed = dask_cluster.fit(pp.load(path), parts, client=client, resume=True)
+    same(resumed, undisturbed)
+
+
+def test_empty_partitions_and_partitions_of_one_class_are_no_trouble(client):
+    X, y = rows()
+    order = np.argsort(y, kind="stable")
+    cuts = [order[:0], order[:100], order[:0], order[100:400], order[400:], order[:0]]
+    parts = [delayed((X[cut], y[cut])) for cut in cuts]
+    full = [delayed((X[cut], y[cut])) for cut in cuts if cut.size]
+    with pytest.warns(UserWarning, match="Partitions 1 to 1.*only the class 0.*mix_rows"):
+        one = dask_cluster.fit(machine(), parts, client=client, learners=3)
+    with pytest.warns(UserWarning, match="mix_rows"):
+        same(one, dask_cluster.fit(machine(), full, client=client, learners=3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        dask_cluster.fit(machine(), dask_cluster.mix_rows(parts), client=client)
+    with pytest.raises(ValueError, match="no rows in any of its 1 partitions"):
+        dask_cluster.fit(machine(), parts[:1], client=client)
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        dask_cluster.fit(machine(), parts[:2], client=client)
+
+
+def test_a_file_that_cannot_be_read_is_named(client, tmp_path):
+    X, y = rows()
+    write(tmp_path / "a.libsvm", [Chunk(X, y)])
+    (tmp_path / "b.libsvm").write_text("1 1:1\n1 2:x\n")
+    with pytest.raises(pp.DataError, match=r"b\.libsvm, line 2"):
+        dask_cluster.fit(machine(), str(tmp_path / "*.libsvm"), client=client)
+    gone = [str(tmp_path / "a.libsvm"), str(tmp_path / "gone.libsvm")]
+    with pytest.raises(pp.DataError, match=r"gone\.libsvm"):
+        dask_cluster.fit(machine(), gone, client=client)
+    (tmp_path / "c.csv").write_text("a,b,label\n1,red,0\n2,blue,1\n")
+    with pytest.raises(pp.DataError, match=r"c\.csv.*dask.dataframe"):
+        dask_cluster.fit(machine(), str(tmp_path / "c.csv"), client=client)
+    (tmp_path / "d.csv").write_text("a,b,label\n1,2,0\n2,,1\n3,4,1\n")
+    with pytest.raises(pp.DataError, match=r"d\.csv.*dask.dataframe"):
+        dask_cluster.fit(machine(), str(tmp_path / "d.csv"), client=client)
+
+
+def test_a_partition_that_cannot_be_used_is_numbered_and_leaves_the_estimator(client):
+    X, y = rows()
+    estimator = machine()
+    parts = [delayed((X, y)), delayed((X, y[:-1]))]
+    with pytest.raises(ValueError, match="Partition 1 cannot be used: X has 600 rows"):
+        dask_cluster.fit(estimator, parts, client=client)
+    with pytest.raises(ValueError, match="Partition 1 has text or numbers"):
+        dask_cluster.fit(estimator, [parts[0], delayed((X, y.astype(str)))], client=client)
+    with pytest.raises(ValueError, match="Partition 1 has 5 columns, and partition 0 has 6"):
+        dask_cluster.fit(estimator, [parts[0], delayed((X[:, 1:], y))], client=client)
+    with pytest.raises(ValueError, match="Partition 1 is of another kind than partition 0"):
+        dask_cluster.fit(estimator, [parts[0], delayed((sp.csr_matrix(X), y))], client=client)
+    gaps = np.where(X == 4, np.nan, X)
+    with pytest.raises(ValueError, match=r"Partition 1 cannot be used: .*NaN"):
+        dask_cluster.fit(estimator, [parts[0], delayed((gaps, y))], client=client)
+    with pytest.raises(ValueError, match=r"Partition 0 cannot be used: .*NaN.*dataframes"):
+        dask_cluster.fit(estimator, [delayed((gaps, y)), parts[0]], client=client)
+    assert not hasattr(estimator, "classes_")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (pp.LaSVMClassifier(), "mixes hyperplanes"),
+        (pp.GAMMClassifier(), "clones"),
+        (pp.SAMMClassifier(), "penalty"),
+        (pp.PolyplaneClassifier(), "trials on all rows"),
+        (machine(alpha="auto"), "give a number"),
+        (machine(mode="batch"), "'online'"),
+        (machine(early_stopping=True), "evaluate"),
+        (machine(class_weight="balanced"), "dict"),
+        (machine(warm_start=True), "resume=True"),
+        (pp.MMClassifier(init="kmeans"), "random"),
+        (pp.CPMClassifier(max_steps=10), "rounds"),
+    ],
+)
+def test_what_cannot_be_mixed_is_refused_with_a_reason(client, estimator, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        dask_cluster.fit(estimator, *arrays(*rows(), 2), client=client)
+
+
+def test_input_that_is_cut_otherwise_is_refused(client):
+    X, y = rows()
+    of_rows, of_labels = arrays(X, y, 2)
+    fit = dask_cluster.fit
+    with pytest.raises(ValueError, match="between its columns"):
+        fit(machine(), of_rows.rechunk((300, 3)), of_labels, client=client)
+    with pytest.raises(ValueError, match="other rows"):
+        fit(machine(), of_rows, of_labels.rechunk((200, 400)), client=client)
+    with pytest.raises(ValueError, match="dask collection"):
+        fit(machine(), of_rows, y, client=client)
+    with pytest.raises(TypeError, match="names of files"):
+        fit(machine(), X, client=client)
+    with pytest.raises(ValueError, match="nothing to resume"):
+        fit(machine(), of_rows, of_labels, client=client, resume=True)
+    with pytest.raises(ValueError, match="at least 1"):
+        fit(machine(), of_rows, of_labels, client=client, rounds=0)
+    fitted = machine().fit(X[:, :5], np.minimum(y, 1))
+    with pytest.raises(ValueError, match=r"does not: \[2\]"):
+        fit(fitted, of_rows, of_labels, client=client, resume=True)
+    with pytest.raises(ValueError, match="X has 6 columns, and the model to resume 5"):
+        fit(fitted, of_rows, da.minimum(of_labels, 1), client=client, resume=True)
+
+
+def test_nothing_is_left_of_an_earlier_fit(client):
+    X, y = rows()
+    estimator = machine().fit(pd.DataFrame(X, columns=list("abcdef")), y)
+    dask_cluster.fit(estimator, *arrays(X, y, 1), client=client)
+    same(estimator, machine().fit(X, y))
+    assert not hasattr(estimator, "feature_names_in_")
+
+
+# ---- rows stay ---------------------------------------------------------------------------
+
+
+def sent(client):
+    """Bytes that workers have handed out so far, to each other and to the client."""
+    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+
+
+def count_bytes(estimator):
+    model = packed(estimator)
+    return len(model.values) + sum(array.nbytes for array in model.arrays.values())
+
+
+def test_models_travel_and_rows_do_not(client):
+    n = 60_000
+    parts = [made(start, start + n // 8, n) for start in range(0, n, n // 8)]
+    totals = [sent(client)]
+    estimator = machine(max_iter=4)
+
+    def note(_):
+        totals.append(sent(client))
+
+    dask_cluster.fit(estimator, parts, client=client, callback=note)
+    assert np.diff(totals)[1:].max() <= 2 * 2 * count_bytes(estimator)  # two models a worker
+    assert totals[-1] - totals[0] < rows(n)[0].nbytes / 4  # all that was sent in all rounds
+
+
+def test_rows_that_are_on_workers_already_stay_there(client):
+    X, y = rows(20_000)
+    wide = np.hstack([X] * 20)
+    held = client.persist(arrays(wide, y, 8))
+    wait(held)
+    before = sent(client)
+    dask_cluster.fit(machine(max_iter=1), *held, client=client)
+    assert sent(client) - before < wide.nbytes / 8  # less than one partition
+
+
+# ---- prediction --------------------------------------------------------------------------
+
+
+def test_prediction_and_evaluation_are_those_of_one_process(client, tmp_path):
+    X, y = rows()
+    estimator = machine().fit(X, y)
+    of_rows, of_labels = arrays(X, y, 3)
+    expected = estimator.predict(X)
+    called = dask_cluster.predict(estimator, of_rows, client=client)
+    assert called.chunks == of_labels.chunks
+    np.testing.assert_array_equal(called.compute(), expected)
+    parts = [delayed((X[:10], y[:10])), delayed((X[:0], y[:0])), delayed((X[10:], y[10:]))]
+    made = client.gather(client.compute(dask_cluster.predict(estimator, parts, client=client)))
+    np.testing.assert_array_equal(np.concatenate(made), expected)
+    write(tmp_path / "rows.libsvm", [Chunk(X, y)])
+    for given in ((of_rows, of_labels), (parts,), (str(tmp_path / "rows.libsvm"),)):
+        found = dask_cluster.evaluate(estimator, *given, client=client)
+        assert found.n_rows == y.size
+        assert found.error == pytest.approx(np.mean(expected != y))
+        np.testing.assert_array_equal(found.confusions.sum(axis=1), np.bincount(y))
+    with pytest.raises(ValueError, match="no labels"):
+        dask_cluster.evaluate(estimator, of_rows, client=client)
+
+
+def test_tables_with_text_and_gaps_are_laid_out_by_a_sample(client):
+    X, y = rows()
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    table["a"] = np.array(["red", "green", "blue", "black", "white"])[X[:, 0].astype(int)]
+    table.loc[::7, "b"] = np.nan
+    labels = pd.Series(np.array(["no", "yes", "maybe"])[y])
+    expected = machine().fit(table, labels)
+    for n_partitions in (1, 3):
+        frame = dd.from_pandas(table, npartitions=n_partitions)
+        answers = dd.from_pandas(labels, npartitions=n_partitions)
+        estimator = dask_cluster.fit(machine(), frame, answers, client=client)
+        assert estimator.layout_.feature_names == expected.layout_.feature_names
+        if n_partitions == 1:
+            same(estimator, expected)
+        called = dask_cluster.predict(estimator, frame, client=client).compute()
+        np.testing.assert_array_equal(called, estimator.predict(table))

@@ -1,0 +1,165 @@
+"""Rounds: a learner alone is `fit`; learners side by side give one sound model that learns on."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import polyplane as pp
+from polyplane.estimator.files.saving import packed, unpacked
+from polyplane.estimator.planes.rounds import (
+    alone,
+    become_round,
+    begun,
+    learned,
+    mixed_shares,
+    next_model,
+    set_out,
+    shares_of,
+)
+
+MACHINES = [
+    pp.AMMClassifier(random_state=1, max_iter=3, prune_interval=100),
+    pp.AMMClassifier(random_state=1, max_iter=3, max_planes=2, n_estimators=2),
+    pp.MMClassifier(random_state=1, max_iter=3),
+    pp.PegasosClassifier(random_state=1, max_iter=3, multi_class="ovo"),
+    pp.PassiveAggressiveClassifier(random_state=1, max_iter=3),
+    pp.Poly2Classifier(random_state=1, max_iter=3, gamma=0.1),
+    pp.CPMClassifier(random_state=1, max_iter=3, entropy=0.0, n_planes=4),
+]
+NAMES = [f"{type(machine).__name__}-{k}" for k, machine in enumerate(MACHINES)]
+CPM = pp.CPMClassifier(random_state=1, max_iter=3, n_planes=4)
+
+
+def rows(n=301, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.integers(0, 5, (n, 6)).astype(np.float32)
+    return X, (X[:, 0] * X[:, 1] + X[:, 2]).astype(int) // 4 % 3
+
+
+def clone(machine):
+    return type(machine)(**machine.get_params())
+
+
+def first_model(machine, parts):
+    machine, classes = clone(machine), np.unique(np.concatenate([y for _, y in parts]))
+    n_columns = max(X.shape[1] for X, _ in parts)
+    for X, y in parts:
+        if begun(machine, X, y, classes, n_columns):
+            break
+    return packed(machine)
+
+
+def one_round(model, learners, alike=0.9):
+    """`learners` are lists of partitions."""
+    ends = []
+    for number, parts in enumerate(learners):
+        along = set_out(model)
+        for k, (X, y) in enumerate(parts):
+            along = learned(along, X, y, number if k == 0 else 0)
+        ends.append(along)
+    if len(ends) == 1:
+        return alone(ends[0])
+    reached = shares_of(ends[0], model)
+    for end in ends[1:]:
+        reached = mixed_shares(reached, shares_of(end, model), alike)
+    return next_model(model, reached)
+
+
+def trained(machine, learners, rounds):
+    model = first_model(machine, [part for parts in learners for part in parts])
+    for _ in range(rounds):
+        model = one_round(model, learners)
+    return model
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=NAMES)
+def test_one_learner_with_one_partition_is_fit_bit_for_bit(machine):
+    X, y = rows()
+    made, expected = unpacked(trained(machine, [[(X, y)]], 3)), clone(machine).fit(X, y)
+    np.testing.assert_array_equal(made.planes_, expected.planes_)
+    np.testing.assert_array_equal(made.history_, expected.history_)
+    np.testing.assert_array_equal(made.decision_function(X), expected.decision_function(X))
+    assert (made.n_steps_, made.n_iter_) == (expected.n_steps_, expected.n_iter_)
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, CPM], ids=[*NAMES, "CPM"])
+def test_one_learner_with_several_partitions_is_partial_fit(machine):
+    X, y = rows()
+    machine = clone(machine).set_params(shuffle=False)
+    parts = [(X[:100], y[:100]), (X[100:250], y[100:250]), (X[250:], y[250:])]
+    made, expected = unpacked(trained(machine, [parts], 2)), clone(machine)
+    for _ in range(2):
+        expected.partial_fit(X, y)
+    np.testing.assert_array_equal(made.planes_, expected.planes_)
+    assert made.n_steps_ == expected.n_steps_
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, CPM], ids=[*NAMES, "CPM"])
+def test_a_mixture_is_a_sound_model_that_learns_on(machine, tmp_path):
+    X, y = rows()
+    learners = [[(X[:90], y[:90])], [(X[90:200], y[90:200]), (X[200:220], y[200:220])]]
+    learners.append([(X[220:], y[220:])])
+    made = unpacked(trained(machine, learners, 2))
+    pp.save(made, tmp_path / "model")
+    again = pp.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), made.predict(X))
+    again.partial_fit(X, y)
+    assert np.isfinite(again.decision_function(X)).all()
+    assert made.n_iter_ == 2
+    if getattr(machine, "max_planes", None):
+        assert np.bincount(made.plane_classes_).max() <= 2 * machine.n_estimators
+
+
+@pytest.mark.parametrize("machine", MACHINES[:1], ids=["AMM"])
+def test_a_round_changes_nothing_that_it_is_given(machine):
+    X, y = rows()
+    model = first_model(machine, [(X, y)])
+    halves = [[(X[:150], y[:150])], [(X[150:], y[150:])]]
+    model = one_round(model, halves)
+    before = {name: array.tobytes() for name, array in model.arrays.items()}
+    one, other = one_round(model, halves), one_round(model, halves)
+    assert before == {name: array.tobytes() for name, array in model.arrays.items()}
+    assert one.values == other.values
+    assert all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
+
+
+def test_learners_over_the_same_rows_have_orders_of_their_own():
+    X, y = rows()
+    model = first_model(MACHINES[3], [(X, y)])
+    first, second = (learned(set_out(model), X, y, learner).model for learner in (0, 1))
+    assert any(not np.array_equal(first.arrays[k], second.arrays[k]) for k in first.arrays)
+
+
+def test_a_pair_of_classes_begins_with_the_partition_that_has_one():
+    X, y = rows()
+    order = np.argsort(y, kind="stable")
+    parts = [(X[part], y[part]) for part in np.array_split(order, 3)]
+    made = unpacked(trained(CPM, [[part] for part in parts], 2))
+    assert made.predict(X).shape == y.shape
+
+
+def test_sparse_rows_may_use_fewer_columns():
+    X, y = rows()
+    narrow = sp.csr_matrix(X[:100, :4]), y[:100]
+    wide = sp.csr_matrix(X[100:]), y[100:]
+    made = unpacked(trained(MACHINES[0], [[narrow], [wide]], 1))
+    assert made.n_features_in_ == 6
+
+
+def test_numbers_that_are_not_finite_are_refused_on_arrival():
+    X, y = rows()
+    model = first_model(MACHINES[0], [(X, y)])
+    reached = shares_of(learned(set_out(model), X, y, 0), model)
+    reached.shares[0].sums[0] = np.nan
+    with pytest.raises(ValueError, match="not sound"):
+        next_model(model, reached)
+
+
+def test_an_estimator_becomes_what_a_round_reached():
+    X, y = rows()
+    model = trained(MACHINES[2], [[(X, y)]], 1)
+    estimator = clone(MACHINES[2])
+    become_round(estimator, model)
+    np.testing.assert_array_equal(estimator.predict(X), unpacked(model).predict(X))
+    estimator.partial_fit(X, y)
+    assert estimator.n_steps_ == 2 * len(y)
