@@ -352,11 +352,11 @@ def test_prediction_and_evaluation_are_those_of_one_process(client, tmp_path):
     estimator = machine().fit(X, y)
     of_rows, of_labels = arrays(X, y, 3)
     expected = estimator.predict(X)
-    called = dask_cluster.predict(estimator, of_rows, client=client)
+    called = dask_cluster.predict(estimator, of_rows)
     assert called.chunks == of_labels.chunks
     np.testing.assert_array_equal(called.compute(), expected)
     parts = [delayed((X[:10], y[:10])), delayed((X[:0], y[:0])), delayed((X[10:], y[10:]))]
-    made = client.gather(client.compute(dask_cluster.predict(estimator, parts, client=client)))
+    made = client.gather(client.compute(dask_cluster.predict(estimator, parts)))
     np.testing.assert_array_equal(np.concatenate(made), expected)
     write(tmp_path / "rows.libsvm", [Chunk(X, y)])
     for given in ((of_rows, of_labels), (parts,), (str(tmp_path / "rows.libsvm"),)):
@@ -382,5 +382,5 @@ def test_tables_with_text_and_gaps_are_laid_out_by_a_sample(client):
         assert estimator.layout_.feature_names == expected.layout_.feature_names
         if n_partitions == 1:
             same(estimator, expected)
-        called = dask_cluster.predict(estimator, frame, client=client).compute()
+        called = dask_cluster.predict(estimator, frame).compute()
         np.testing.assert_array_equal(called, estimator.predict(table))

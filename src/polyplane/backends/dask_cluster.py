@@ -421,13 +421,15 @@ class Evaluation(NamedTuple):
     confusions: Array  # rows of label i that were called j
 
 
-def predict(estimator: Any, X: Any, *, client: Client | None = None, **options: Any) -> Any:
+def predict(estimator: Any, X: Any, **options: Any) -> Any:
     """Labels of the rows of X, which stay where they are, computed when they are asked for.
 
     Of dask arrays and dataframes it is a dask array; of chunks and files a list of delayed arrays.
     """
-    client = client or default_client()
-    parts, model = partitions_of(X, None, options), _sent(client, estimator)
+    check_is_fitted(estimator)
+    parts = partitions_of(X, None, options)
+    # a part of the graph: scattered, it could be let go of before the graph has arrived
+    model = delayed(packed(estimator, training=False), traverse=False)
     made = [delayed(_predicted)(model, part.chunk) for part in parts]
     if not is_array_like(X):
         return made
@@ -445,7 +447,8 @@ def evaluate(
 ) -> Evaluation:
     """Compare predictions with labels where rows are; only counts come back."""
     client = client or default_client()
-    model = _sent(client, estimator)
+    check_is_fitted(estimator)
+    (model,) = client.scatter([packed(estimator, training=False)], broadcast=True, hash=False)
     tasks = [delayed(_counted)(model, part.chunk) for part in partitions_of(X, y, options)]
     parts = [_result(future, k) for k, future in enumerate(client.compute(tasks))]
     labels: Array = np.unique(np.concatenate([known for known, _ in parts]))
@@ -456,13 +459,6 @@ def evaluate(
     n_rows = int(confusions.sum())
     error = 1 - np.trace(confusions) / n_rows if n_rows else float("nan")
     return Evaluation(n_rows, float(error), labels, confusions)
-
-
-def _sent(client: Client, estimator: Any) -> Any:
-    """What predicts, on all workers."""
-    check_is_fitted(estimator)
-    (model,) = client.scatter([packed(estimator, training=False)], broadcast=True, hash=False)
-    return model
 
 
 def _predicted(model: PackedModel, chunk: Chunk) -> Array:

@@ -1,0 +1,142 @@
+"""A Dask cluster of two workers beside one process: rows a second, errors, traffic, overhead.
+
+Digits come from `infinite_digits`, each worker making its own as it learns them; POLYPLANE_ROWS
+sets how many. Rows are handed over in parts, so that learners are mixed several times in the one
+pass over them.
+"""
+
+import os
+import time
+
+import numpy as np
+from dask.delayed import delayed
+from distributed import Client, LocalCluster
+
+from benchmarks.race import publish, table
+from benchmarks.tuning import error
+from polyplane import AMMClassifier
+from polyplane.backends import dask_cluster
+from polyplane.data.sets.infinite_digits import infinite_digits
+from polyplane.estimator.files.saving import packed
+from tests.real_data import libsvm_set, mnist_bytes
+
+ROWS = int(os.environ.get("POLYPLANE_ROWS", 8_100_000))
+CHUNK = 60_000
+CHUNKS_A_ROUND = 8  # of both learners together
+N_WORKERS = 2
+ALPHA = 1e-6 * 255.0**2  # for pixels in [0, 1]; rows are bytes
+TINY_ROUNDS = 50  # of two rows, whose time is overhead
+SEEDS, PASSES, PARTITIONS = range(5), (5, 10), (2, 8, 32)
+
+
+def digits(start, n):
+    """Rows that a worker makes by itself, from MNIST's training rows."""
+    return infinite_digits(n, start, source=mnist_bytes()[:2], n_jobs=1)
+
+
+def machine():
+    return AMMClassifier(alpha=ALPHA, random_state=0, shuffle=False)
+
+
+def in_one_process():
+    """The model after one pass, and its seconds, making rows included."""
+    model, begin = machine(), time.perf_counter()
+    for start in range(0, ROWS, CHUNK):
+        X, y = digits(start, min(CHUNK, ROWS - start))
+        model.partial_fit(X, y, classes=np.arange(10))
+    return model, time.perf_counter() - begin
+
+
+def on_the_cluster(client):
+    """The same, the bytes that workers handed out and the number of rounds."""
+    starts = range(0, ROWS, CHUNK)
+    parts = [delayed(digits)(start, min(CHUNK, ROWS - start)) for start in starts]
+    model, before, begin = machine(), sent(client), time.perf_counter()
+    n_rounds = -(-len(parts) // CHUNKS_A_ROUND)
+    for k in range(n_rounds):
+        some = parts[k * CHUNKS_A_ROUND : (k + 1) * CHUNKS_A_ROUND]
+        dask_cluster.fit(model, some, client=client, rounds=k + 1, resume=k > 0, learners=N_WORKERS)
+    seconds = time.perf_counter() - begin
+    return model, seconds, sent(client) - before, n_rounds
+
+
+def sent(client):
+    """Bytes that workers have handed out so far."""
+    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+
+
+def seconds_of_a_tiny_round(client):
+    """What a round costs besides learning."""
+    X, y = digits(0, 20)
+    parts = [delayed((X, y)), delayed((X, y))]
+    dask_cluster.fit(machine(), parts, client=client, rounds=2)
+    begins = []
+    dask_cluster.fit(
+        machine(), parts, client=client, rounds=TINY_ROUNDS,
+        callback=lambda _: begins.append(time.perf_counter()),
+    )  # fmt: skip
+    return float(np.median(np.diff(begins)))
+
+
+def speed_table(client):
+    _, _, X_test, y_test = mnist_bytes()
+    warm = [delayed(digits)(k, 500) for k in (0, 500)]  # code and sources, before all is timed
+    dask_cluster.fit(machine(), warm, client=client, rounds=2)
+    machine().partial_fit(*digits(0, 500))
+    alone, seconds = in_one_process()
+    together, seconds_together, n_bytes, n_rounds = on_the_cluster(client)
+    model = packed(together)
+    n_model = sum(array.nbytes for array in model.arrays.values()) + len(model.values)
+    rows = [
+        ["one process", f"{ROWS / seconds:,.0f}", f"{error(alone, X_test, y_test):.2f}",
+         alone.n_planes_, "", "", ""],
+        [f"{N_WORKERS} workers, {n_rounds} rounds", f"{ROWS / seconds_together:,.0f}",
+         f"{error(together, X_test, y_test):.2f}", together.n_planes_,
+         f"{n_bytes / n_rounds / 1e6:.2f}", f"{n_model / 1e6:.2f}",
+         f"{1e3 * seconds_of_a_tiny_round(client):.0f}"],
+    ]  # fmt: skip
+    return table(
+        ["what", "rows/s", "test error %", "planes", "MB sent a round", "MB of the model",
+         "overhead of a round, ms"],
+        rows,
+    )  # fmt: skip
+
+
+def span(errors):
+    return f"{min(errors):.2f}–{max(errors):.2f}"
+
+
+def partitions_table(client):
+    X, y, X_test, y_test = libsvm_set("ijcnn1")
+    rows = []
+    for n_passes in PASSES:
+        made = [AMMClassifier(random_state=s, max_iter=n_passes) for s in SEEDS]
+        cells = [n_passes, span([error(model.fit(X, y), X_test, y_test) for model in made])]
+        for n_partitions in PARTITIONS:
+            errors = []
+            for seed, model in zip(SEEDS, made, strict=True):
+                order = np.random.default_rng(seed).permutation(y.size)
+                cuts = np.array_split(order, n_partitions)
+                parts = [delayed((X[cut], y[cut])) for cut in cuts]
+                dask_cluster.fit(model, parts, client=client, learners=2)
+                errors.append(error(model, X_test, y_test))
+            cells.append(span(errors))
+        rows.append(cells)
+    heads = [f"2 learners, {n} partitions" for n in PARTITIONS]
+    return table(["passes or rounds", "one process", *heads], rows)
+
+
+def main():
+    with (
+        LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        digits_table, errors_table = speed_table(client), partitions_table(client)
+    publish(
+        "dask",
+        "A Dask cluster of two workers on one machine",
+        f"{ROWS:,} digits, made as they are learned, AMM, one pass, errors on MNIST's test rows; "
+        "making rows is part of the time. Then ijcnn1, AMM, errors in percent over "
+        f"{len(SEEDS)} seeds.",
+        digits_table + "\n\n" + errors_table,
+    )
