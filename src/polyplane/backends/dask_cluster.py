@@ -6,8 +6,9 @@ A round   The partitions are shared out to learners, by default one for each thr
 Learners  Which partition is whose follows from their numbers alone, and so does the order in which
           models are mixed: the result depends on `learners`, not on where tasks ran. One learner
           with one partition is `fit`, to the last bit.
-Rows      A task goes to where its partition is. A learner's tasks wait for each other, so that none
-          stands in a queue from which Dask might move it, and its rows, to an idle worker.
+Rows      In a round a task goes to where its partition is. A learner's tasks wait for each other,
+          so that none stands in a queue from which Dask might move it, and its rows, to an idle
+          worker.
 Faults    A task is a pure function of the shared model and a partition, which Dask runs again where
           a worker is lost. The shared model is on every worker; no round depends on earlier ones.
 """
@@ -422,7 +423,7 @@ class Evaluation(NamedTuple):
 
 
 def predict(estimator: Any, X: Any, **options: Any) -> Any:
-    """Labels of the rows of X, which stay where they are, computed when they are asked for.
+    """Labels of the rows of X, computed when and where Dask is asked for them.
 
     Of dask arrays and dataframes it is a dask array; of chunks and files a list of delayed arrays.
     """
@@ -445,7 +446,7 @@ def predict(estimator: Any, X: Any, **options: Any) -> Any:
 def evaluate(
     estimator: Any, X: Any, y: Any = None, *, client: Client | None = None, **options: Any
 ) -> Evaluation:
-    """Compare predictions with labels where rows are; only counts come back."""
+    """Compare predictions with labels on the workers; only counts come back."""
     client = client or default_client()
     check_is_fitted(estimator)
     (model,) = client.scatter([packed(estimator, training=False)], broadcast=True, hash=False)

@@ -6,7 +6,7 @@ Chunks    a list of delayed pairs (X, y), or of pairs of delayed X and y.
 Files     a path, a pattern with wildcards or a list of these: each file is one partition, read by
           the worker that learns it. The first file settles where indices of LIBSVM text start,
           whether labels are text, and which columns tables have.
-Rows stay where they are loaded, but for `mix_rows`, which is there to move them.
+In rounds rows stay where they are loaded; `mix_rows` is there to move them.
 """
 
 import glob
