@@ -34,7 +34,6 @@ def sums_of_units(
     """
     for i in range(scores.shape[0]):
         for u in range(starts.size - 1):
-            k = starts[u]
             for attempt in range(2):
                 total, k = 0.0, -1
                 for j in range(starts[u], starts[u + 1]):

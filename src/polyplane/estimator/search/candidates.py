@@ -300,10 +300,13 @@ class Trials:
 
     def _price(self, setting: Setting) -> float:
         """What a step costs, about."""
-        view = view_of(setting)
-        columns = self.maps.get(view, self.maps.get(View(view.kind, False)))
-        n_entries = 1 if columns is None else columns.count_entries(self.data.rows)
+        n_entries = self.maps[self._view(setting)].count_entries(self.data.rows)
         return float(n_entries * setting["n_planes"])
+
+    def _view(self, setting: Setting) -> View:
+        """The map that a setting gets: some columns have no directions."""
+        view = view_of(setting)
+        return view if view in self.maps else View(view.kind, False)
 
     def _share(self, candidate: Setting, first: Setting) -> float:
         """What of the first one's loss a candidate must reach.
@@ -373,9 +376,7 @@ class Trials:
 
     def split(self, setting: Setting, place: int) -> Split:
         """What a trial of a setting is trained on and judged by."""
-        view = view_of(setting)
-        if view not in self.maps:  # such columns have no directions
-            view = View(view.kind, False)
+        view = self._view(setting)
         members, held_out = self.splits[place]
         weights = self.data.weights.copy()
         weights[held_out] = 0  # not even to start from
