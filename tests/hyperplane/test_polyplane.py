@@ -291,9 +291,16 @@ def test_settings_are_found_and_told():
     assert np.mean(model.predict(X) != y) < 0.06
 
 
+def noisy_rings(n=900, seed=0):
+    """Two classes, by the distance from the middle; one label in five is wrong."""
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, 2)).astype(np.float32)
+    return X, ((np.hypot(*X.T) < 1.2) ^ (generator.random(n) < 0.2)).astype(int)
+
+
 @needs_compilation
 def test_two_models_share_the_planes_unless_their_number_is_set():
-    X, y = board(900)
+    X, y = noisy_rings()
     model = PolyplaneClassifier(random_state=0).fit(X, y)
     assert model.settings_["n_estimators"] == 2
     assert {one.estimator for one in model._training.models} == {0, 1}
@@ -303,6 +310,36 @@ def test_two_models_share_the_planes_unless_their_number_is_set():
         assert len(model._training.models) == 1
     model = PolyplaneClassifier(random_state=0, n_planes=8, n_estimators=3).fit(X, y)
     assert len(model._training.models) == 3
+
+
+@needs_compilation
+def test_several_classes_have_more_models():
+    X, y = noisy_rings()
+    y[X[:, 0] > 1] = 2
+    model = PolyplaneClassifier(random_state=0).fit(X, y)
+    assert model.settings_["n_estimators"] == len(model._training.models) == 4
+
+
+@needs_compilation
+def test_rows_that_do_not_contradict_each_other_are_trained_on_for_long():
+    X, y = noisy_rings()
+    short = PolyplaneClassifier(random_state=0).fit(X, y)
+    assert short.n_iter_ <= polyplane.MOST_PASSES
+    X, y = board(900)
+    long = PolyplaneClassifier(random_state=0).fit(X, y)
+    assert long.n_iter_ == long.settings_["max_iter"] == polyplane.LONG_PASSES
+    assert long.settings_["n_estimators"] == 4
+    assert long.settings_["learn_from"] == "unsure"
+
+
+@needs_compilation
+def test_a_long_training_keeps_what_was_set():
+    X, y = board(900)
+    options = {"learn_from": "most", "n_estimators": 3}
+    found = PolyplaneClassifier(random_state=0, **options).fit(X, y).settings_
+    assert found["max_iter"] == polyplane.LONG_PASSES
+    assert {name: found[name] for name in options} == options
+    assert PolyplaneClassifier(random_state=0, max_iter=7).fit(X, y).n_iter_ == 7
 
 
 @needs_compilation

@@ -101,6 +101,7 @@ ENOUGH = {  # lead of a row's class at which the row is left as it is, by `learn
 FLOOR = 0.01  # planes with less than this share of the best one on their side stay
 STEPS = 3_000_000  # max_iter = 'auto' makes about so many, in LEAST_PASSES to MOST_PASSES
 LEAST_PASSES, MOST_PASSES = 5, 40
+LONG_PASSES = 120  # at most, where the search finds that they are worth it
 FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
 MOST_PACKED = 1 << 26  # entries of X, 8 bytes each, that are written out for training
 ROWS_TO_COMPRESS = 4_000
@@ -208,8 +209,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
         allowed=either(at_least(1), AUTO),
         meaning=(
             "Models that differ in seed and order of rows; their scores are averaged. 'auto' is "
-            "two, each with half the planes of one; and one if n_planes is set, of linear models, "
-            "of pairs of classes and in a stream."
+            "two, or four of tables of several classes and of long trainings; and one if n_planes "
+            "is set, of linear models, of pairs of classes and in a stream."
         ),
     )
     learn_from: str = parameter(
@@ -262,7 +263,10 @@ class PolyplaneClassifier(HyperplaneClassifier):
     max_iter: int | str = parameter(  # type: ignore[assignment]
         default="auto",
         allowed=either(at_least(1), AUTO),
-        meaning="Passes over the rows; 'auto' makes 40, and fewer where there are many rows.",
+        meaning=(
+            "Passes over the rows; 'auto' makes 40, fewer where there are many rows, and up to 120 "
+            "where they are found to be worth it."
+        ),
     )
     start_scale: float | str = parameter(
         default="auto",
@@ -596,7 +600,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
                 "0 are all of one class."
             )
         n_passes = _count_passes(members.size)
-        trials = Trials(self, data, members, labels, seed, n_passes)
+        most_passes = _count_passes(members.size, LONG_PASSES)
+        trials = Trials(self, data, members, labels, seed, n_passes, most_passes)
         found = trials.first_guess | {"max_iter": n_passes}
         self._calibration = 1.0
         if self.search and any(getattr(self, name) == "auto" for name in trials.SEARCHED):
@@ -750,9 +755,9 @@ def _largest_of_each(shares: Array, owner: Array) -> Array:
     return largest
 
 
-def _count_passes(n_rows: int) -> int:
+def _count_passes(n_rows: int, most: int = MOST_PASSES) -> int:
     """Passes of a fit of so many rows."""
-    return int(np.clip(STEPS // max(n_rows, 1), LEAST_PASSES, MOST_PASSES))
+    return int(np.clip(STEPS // max(n_rows, 1), LEAST_PASSES, most))
 
 
 def _take_all_columns(training: PlaneTraining) -> None:

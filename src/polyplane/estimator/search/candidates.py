@@ -8,7 +8,9 @@ where there are many rows), and more than the standard error of the difference: 
 must win that over a linear model.
 Few rows are held out several times. Trials go on from where they stopped: all make a third of their
 passes, with steps that fall to 0, and the best third the rest, with new ones. Of an ensemble one
-model is tried, until the settings are found; all of them then tell how many passes are worth it.
+model is tried, until the settings are found; two of them then tell how many passes are worth it.
+Where losses still fall by then, rows hardly contradict each other: such data want a long training
+with little shrinkage and more models, and end with next to no error on training rows.
 """
 
 from collections.abc import Callable
@@ -30,6 +32,7 @@ from polyplane.model.decomposition import Decomposition
 
 __all__ = ["Found", "GoOn", "Setting", "Split", "Trials"]
 
+Setting = dict[str, Any]
 MOST_ROWS = 20_000  # to train a trial on
 MOST_ROWS_OF_MANY_CLASSES = 10_000
 SHARE_OF_MANY = 3  # of very many rows one in so many, up to twice as many
@@ -44,10 +47,14 @@ RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 MOST_MEMBERS = 2  # of an ensemble that are judged together
 MORE_PASSES = 2  # times those of the last rung tell, on a sample, whether all are worth it
 WORTH_IT = 0.995  # of the loss: what more passes over many rows must reach to be made
+STILL_FALLS = 0.98  # of the loss: where more passes reach that, a long training is tried
+LONG: Setting = {"n_estimators": 4, "learn_from": "unsure"}  # and a share of the shrinkage
+LONG_SHRINKS = 1 / 3
+LEAST_LONGER = 1.5  # times the passes of others; with very many rows it would make no difference
+MUCH_WORSE = 1.05  # times the loss before: trials of few rows think too little of long trainings
 CLEARLY, CLEARLY_ON_MANY = 0.985, 0.995  # of the loss: what a change must reach to be taken
 CLEARLY_WITH_LARGE_STEPS = 0.9  # the same of larger steps: where they win less, fits are a gamble
 AS_GOOD = 1.02  # times its loss is no loss of squared hinges, which err less on texts
-Setting = dict[str, Any]
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
     "step_size": 0.3, "units": 2, "shrinkage": 0.1, "learn_from": "most", "directions": "none",
@@ -56,6 +63,7 @@ OF_TABLES: Setting = {
 OF_WIDE: Setting = OF_TABLES | {
     "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
 }  # fmt: skip
+OF_SEVERAL_CLASSES = 4  # models
 LINEAR: Setting = {
     "n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03, "n_estimators": 1,
 }  # fmt: skip
@@ -124,9 +132,10 @@ class Trials:
         labels: Array,
         seed: int,
         n_passes: int,
+        most_passes: int,
     ) -> None:
         self.machine, self.labels, self.seed = machine, labels, seed
-        self.n_passes = n_passes  # of the fit
+        self.n_passes, self.most_passes = n_passes, most_passes  # of a fit, and of a long one
         n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
         n_most = max(n_most, min(members.size // SHARE_OF_MANY, 2 * n_most))
         chosen = self.chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
@@ -183,7 +192,9 @@ class Trials:
             n_planes = self._first_planes(*MOST_PLANES_OF_WIDE)
             return OF_WIDE | pairs | {"columns": kind, "n_planes": n_planes}
         kind = OF_TABLES["columns"] if View(OF_TABLES["columns"], False) in self.maps else kind
-        return OF_TABLES | {"columns": kind, "n_planes": self._first_planes(*MOST_PLANES)}
+        several = {} if self.labels.size == 2 else {"n_estimators": OF_SEVERAL_CLASSES}
+        n_planes = self._first_planes(*MOST_PLANES)
+        return OF_TABLES | several | {"columns": kind, "n_planes": n_planes}
 
     def _first_planes(self, of_class: int, of_all: int) -> int:
         return int(np.clip(of_all // self.labels.size, 2, of_class))
@@ -251,19 +262,45 @@ class Trials:
 
         Here, where it is known what will be fitted, an ensemble is judged as one.
         """
-        n_members = min(int(best["n_estimators"]), MOST_MEMBERS)
+
+        def judge(setting: Setting, n_passes: int, n_splits: int = N_SPLITS) -> Judgement:
+            n_members = min(int(setting["n_estimators"]), MOST_MEMBERS)
+            return self.judge(setting, n_passes, report, n_members, n_threads, n_splits)
+
         n_passes, n_most = self.rungs[-1], self.n_passes
         if self.machine.max_iter != "auto":
             n_most = int(self.machine.max_iter)
-            n_passes = max(n_passes, n_most)  # calibrated for as many as will be made
-        judgement = self.judge(best, n_passes, report, n_members, n_threads)
-        if n_most > n_passes:
-            n_more = min(n_most, MORE_PASSES * n_passes) if self.is_sample else n_most
-            after_more = self.judge(best, n_more, report, n_members, n_threads)
-            if after_more.loss < (WORTH_IT if self.is_sample else 1) * judgement.loss:
-                n_passes, judgement = n_most, after_more
-        setting = best | {"max_iter": min(n_passes, n_most)}
-        return Found(setting, judgement.calibration, judgement.loss, self._rows_held_out())
+            judgement = judge(best, max(n_passes, n_most))  # calibrated for what will be made
+            return self._found(best, n_most, judgement)
+        before = judge(best, n_passes)
+        if n_most <= n_passes:
+            return self._found(best, n_most, before)
+        n_more = min(n_most, MORE_PASSES * n_passes) if self.is_sample else n_most
+        after = judge(best, n_more)
+        if after.loss >= (WORTH_IT if self.is_sample else 1) * before.loss:
+            return self._found(best, n_passes, before)
+        long = self._long(best)
+        if after.loss < STILL_FALLS * before.loss and long != best:
+            judgement = judge(long, self.most_passes, n_splits=1)
+            if judgement.loss < MUCH_WORSE * judge(best, n_more, n_splits=1).loss:
+                return self._found(long, self.most_passes, judgement)
+        return self._found(best, n_most, after)
+
+    def _long(self, best: Setting) -> Setting:
+        """What a long training of a setting would be; the same, if there is none."""
+        is_longer = self.most_passes >= LEAST_LONGER * self.n_passes
+        if not is_longer or best["n_planes"] == 1 or best["multi_class"] == "ovo":
+            return best
+        changes = LONG | {"shrinkage": best["shrinkage"] * LONG_SHRINKS}
+        return self._open([best | changes])[0]
+
+    def _found(self, setting: Setting, n_passes: int, judgement: Judgement) -> Found:
+        return Found(
+            setting | {"max_iter": n_passes},
+            judgement.calibration,
+            judgement.loss,
+            self._rows_held_out(),
+        )
 
     def _rows_held_out(self) -> Array:
         """Rows by which trials were judged, by their places in the data of the fit."""
@@ -274,14 +311,25 @@ class Trials:
         """Whatever it is, it must be clearly better than a linear model."""
         candidates = self._first_round()
         best = self._winners(candidates, n_threads, report)[0]
-        linear = [one for one in candidates if _is_linear(one)]
-        if not linear or _is_linear(best):
+        linear = self._best_linear(candidates, report)
+        if linear is None:
             return best
-        judged = [self.judge(one, self.rungs[-1], report) for one in linear]
-        handicaps = [1.0 if one["loss"] == "squared-hinge" else AS_GOOD for one in linear]
-        place = int(np.argmin([a.loss * b for a, b in zip(judged, handicaps, strict=True)]))
-        of_best = self.judge(best, self.rungs[-1], report)
-        return best if of_best.clearly_beats(judged[place], self.clearly) else linear[place]
+        of_best, of_linear = (self.judge(one, self.rungs[-1], report) for one in (best, linear))
+        is_better = not _is_linear(best) and of_best.clearly_beats(of_linear, self.clearly)
+        return best if is_better else linear
+
+    def _best_linear(self, candidates: list[Setting], report: Report) -> Setting | None:
+        """Squared hinges, which err less on texts, unless their loss is clearly the larger one."""
+        linear = [one for one in candidates if _is_linear(one)]
+        linear.sort(key=lambda one: one["loss"] != "squared-hinge")
+        if not linear:
+            return None
+        first, *others = ((self.judge(one, self.rungs[-1], report), one) for one in linear)
+        for other in others:
+            is_squared = first[1]["loss"] == "squared-hinge"
+            if other[0].clearly_beats(first[0], 1 / AS_GOOD if is_squared else 1):
+                first = other
+        return first[1]
 
     def _winners(self, candidates: list[Setting], n_threads: int, report: Report) -> list[Setting]:
         """Those that are clearly better than the first, best first, and then the first."""
@@ -350,16 +398,18 @@ class Trials:
         report: Report,
         n_members: int = 1,
         n_threads: int = 1,
+        n_splits: int = N_SPLITS,
     ) -> Judgement:
         """Let the trials of a setting go on, and look at the rows held out.
 
         Members of an ensemble differ by less than settings do: one tells enough to choose.
         """
-        key = tuple(sorted(setting.items())), n_passes, n_members
+        places = range(min(n_splits, len(self.splits)))
+        key = tuple(sorted(setting.items())), n_passes, n_members, len(places)
         if key not in self.judgements:
             trials = [
                 [self._trial(setting, place, member) for member in range(n_members)]
-                for place in range(len(self.splits))
+                for place in places
             ]
             flat = [trial for members in trials for trial in members]
             for_each(
