@@ -308,15 +308,33 @@ class Trials:
         return self.chosen[held_out]
 
     def _first_winner(self, n_threads: int, report: Report) -> Setting:
-        """Whatever it is, it must be clearly better than a linear model."""
+        """Whatever it is, it must be clearly better than a linear model.
+
+        Linear models need fewer passes: where it is close, both make those of a fit.
+        """
         candidates = self._first_round()
-        best = self._winners(candidates, n_threads, report)[0]
+        winners = self._winners(candidates, n_threads, report)
         linear = self._best_linear(candidates, report)
         if linear is None:
-            return best
-        of_best, of_linear = (self.judge(one, self.rungs[-1], report) for one in (best, linear))
-        is_better = not _is_linear(best) and of_best.clearly_beats(of_linear, self.clearly)
-        return best if is_better else linear
+            return winners[0]
+        curved = next((one for one in winners if not _is_linear(one)), linear)
+        passes = [self.rungs[-1]]
+        if not self.is_sample and self.machine.max_iter == "auto":
+            passes.append(max(self.n_passes, self.rungs[-1]))
+        for n_passes in passes:
+            of_curved, of_linear = (
+                self.judge(one, n_passes, report, self._count_members(one, n_passes), n_threads)
+                for one in (curved, linear)
+            )
+            if of_curved.clearly_beats(of_linear, self.clearly):
+                return curved
+            if of_linear.clearly_beats(of_curved, self.clearly):
+                return linear
+        return linear
+
+    def _count_members(self, setting: Setting, n_passes: int) -> int:
+        """Of an ensemble, that are judged together: one, until it is as it will be fitted."""
+        return min(int(setting["n_estimators"]), MOST_MEMBERS) if n_passes > self.rungs[-1] else 1
 
     def _best_linear(self, candidates: list[Setting], report: Report) -> Setting | None:
         """Squared hinges, which err less on texts, unless their loss is clearly the larger one."""
