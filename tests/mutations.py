@@ -88,7 +88,7 @@ MUTATIONS = [
         False,
     ),
     Mutation(
-        "model/decomposition.py",
+        "model/decision_rules.py",
         "TIE_BREAK = 0.2",
         "TIE_BREAK = 0.6",
         ("model/test_decomposition.py",),
