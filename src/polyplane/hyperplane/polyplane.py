@@ -144,6 +144,7 @@ class Start(OwnState):
     first_rows: FirstRows | None = None  # of a stream
     starts: bool = True  # whether new models start from the rows that they are shown
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
+    margins: dict[Any, tuple[float, float]] = field(default_factory=dict)  # between these
 
 
 class Reached(NamedTuple):
@@ -466,9 +467,14 @@ class PolyplaneClassifier(HyperplaneClassifier):
         centres = start_of(training).centres
         made = prototypes_of(model, data, members, codes, n_planes, init, centres)
         margins: Margins = model.own
-        margins.margin = margin_of(model, data, members, made)
-        few = groups_of_few(made, FEW)
-        margins.wide_margin = float(np.mean([margin_of(model, data, members, of) for of in few]))
+        known = start_of(training).margins
+        key = (*model.codes.tolist(), n_planes, init, model.seed)
+        if key not in known:
+            margin = margin_of(model, data, members, made)
+            few = groups_of_few(made, FEW) if n_planes > FEW else []
+            of_few = [margin_of(model, data, members, of) for of in few] or [margin]
+            known[key] = margin, float(np.mean(of_few))
+        margins.margin, margins.wide_margin = known[key]
         n_units = margins.n_units = self._n_units()
         if self._follows_squared_hinges():
             margins.is_squared = True
@@ -516,7 +522,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         self._calibration = model.record.calibration  # type: ignore[union-attr]
 
     def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
-        start_of(training).centres = {}
+        start_of(training).centres, start_of(training).margins = {}, {}
         if self.compress:
             models, n_threads = training.models, effective_n_jobs(self.n_jobs)
             views = [data._replace(rows=with_own_page(data.rows)) for _ in models]
@@ -633,7 +639,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         trial.n_features_in_, trial._found = width_of(self), dict(setting)
         training = trial._new_training(seed)
         start = start_of(training)
-        start.columns, start.centres = split.columns, split.centres
+        start.columns, start.centres, start.margins = split.columns, split.centres, split.margins
 
         def go_on(n_passes: int, report: Report) -> tuple[Array, Array]:
             trial._found["max_iter"] = n_passes

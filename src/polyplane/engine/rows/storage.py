@@ -368,16 +368,26 @@ def _write_down(rows: Any, order: Any, k: Any, starts: Any, columns: Any, values
     return k
 
 
+def _with_room(part: Any, used: Any, size: int) -> Any:
+    """A longer array that begins with what is used of this one."""
+    longer = np.empty(size, part.dtype)
+    longer[:used] = part[:used]
+    return longer
+
+
 def packed(rows: Rows, order: Any) -> CsrRows:
     """The rows of `order` as a loop sees them, written out: the same entries in the same order."""
     order = order.astype(np.int64, copy=False)  # of one type: each loop is compiled once
     starts, k = np.zeros(order.size + 1, np.int64), np.int64(0)
     room = ENTRIES_OF_ROW * order.size
+    if isinstance(rows, CsrRows):
+        room = int((rows.starts[order + 1] - rows.starts[order]).sum())
     columns, values = np.empty(room, np.int32), np.empty(room, np.float32)
     while (k := _write_down(rows, order, k, starts, columns, values)) < order.size:
-        more = 2 * columns.size + ENTRIES_OF_ROW
-        columns, values = (np.resize(part, more) for part in (columns, values))
-    columns, values = columns[: starts[-1]].copy(), values[: starts[-1]].copy()
+        more, used = 2 * columns.size + ENTRIES_OF_ROW, starts[k]
+        columns, values = (_with_room(part, used, more) for part in (columns, values))
+    if starts[-1] < columns.size:
+        columns, values = columns[: starts[-1]].copy(), values[: starts[-1]].copy()
     return csr_rows_of(columns=columns, values=values, starts=starts, constant=rows.constant)
 
 

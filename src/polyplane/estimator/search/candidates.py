@@ -99,6 +99,7 @@ class Split(NamedTuple):
     view: View  # the map of the columns
     columns: ColumnMap
     centres: dict[Any, Array]  # of classes, found by trials of the same split
+    margins: dict[Any, tuple[float, float]]  # between these
 
 
 # makes so many more passes, and returns the scores of the rows held out and the places of their
@@ -149,6 +150,7 @@ class Trials:
         ]
         self.maps = self._maps(order)
         self.centres: dict[Any, dict[Any, Array]] = {}
+        self.margins: dict[Any, dict[Any, tuple[float, float]]] = {}
         self.trials: dict[Any, Trial] = {}
         self.judgements: dict[Any, Judgement] = {}
         self.first_guess = self._first_guess()
@@ -455,6 +457,7 @@ class Trials:
             view=view,
             columns=self.maps[view],
             centres=self.centres.setdefault((view, place), {}),
+            margins=self.margins.setdefault((view, place), {}),
         )
 
 
