@@ -58,13 +58,11 @@ from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData, weighty
 
 __all__ = [
-    "Trial", "become_fitted", "clearly_behind", "count_passes", "new_trial", "pass_together",
-    "wrong_rows",
+    "Trial", "become_fitted", "count_passes", "new_trial", "pass_together", "wrong_rows",
 ]  # fmt: skip
 
 MOST_BYTES = 1 << 20  # of the sums of a pack: what stays near the processor
 NOTHING_DUE = Due(0, 0)
-FAR_BEHIND = 2.0  # standard errors of the difference to the best, on the same rows
 
 
 @dataclass
@@ -109,14 +107,6 @@ def wrong_rows(trial: Trial, data: TrainingData, rows: Array) -> Array:
     """Which of these rows it gets wrong."""
     is_wrong: Array = trial.machine._wrong_rows(trial.training, data, rows)
     return is_wrong
-
-
-def clearly_behind(is_wrong: Array) -> Array:
-    """Which trials are left behind, given a line of wrong rows for each: see `FAR_BEHIND`."""
-    best = np.argmin(is_wrong.mean(axis=1))
-    lag = is_wrong.astype(np.float64) - is_wrong[best]
-    behind: Array = lag.mean(axis=1) > FAR_BEHIND * lag.std(axis=1) / np.sqrt(lag.shape[1])
-    return behind
 
 
 def become_fitted(trial: Trial, reader: Any, data: TrainingData, X: Any) -> Any:
@@ -207,7 +197,12 @@ def _visit_alone(
 def _visit_as_pack(
     trials: Sequence[Trial], k: int, data: TrainingData, parts: Array, order: Array, report: Report
 ) -> None:
-    """One reading of the rows for all; it is cut where something is due for one of them."""
+    """One reading of the rows for all; it is cut where something is due for one of them.
+
+    Rows that nobody visits are not read.
+    """
+    if len({trial.left_out for trial in trials}) == 1:
+        order = order[parts[order] != trials[0].left_out]
     pack = _Pack(trials, k, data, parts)
     while pack.is_amid(order):
         before = pack.n_steps
