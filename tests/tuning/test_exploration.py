@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
+from polyplane.report.page.page import page_of
 from polyplane.tuning import exploration
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.machines import MACHINES
@@ -229,13 +230,16 @@ def test_a_page_is_there_before_the_end(tmp_path, monkeypatch):
     to_html = exploration.Report.to_html
 
     def noted(self, path=None):
-        written.append((self.content["is_final"], self.n_rows))
+        is_brief = "rows" in self.content.get("to_come", ())
+        written.append((self.content["is_final"], len(self.models), is_brief))
+        assert ('id="rows"' in page_of(self.content)) is not is_brief
         return to_html(self, path)
 
     monkeypatch.setattr(exploration.Report, "to_html", noted)
     explored(*problems.xor(240), 120, 240, report=tmp_path / "page.html")
-    assert written[0][0] is False
-    assert written[-1] == (True, 240)
+    assert [is_final for is_final, *_ in written] == [False, False, True]
+    assert written[0][1:] == (3, True)  # as soon as amm is there beside linear, and nothing more
+    assert written[1][2] is written[2][2] is False
     assert "Still exploring" not in (tmp_path / "page.html").read_text()
 
 

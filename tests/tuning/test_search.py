@@ -126,3 +126,25 @@ def test_a_machine_that_has_run_is_judged_by_its_price_not_by_few_rows(sample):
     assert not search._has_time(MACHINES["amm"], setting, ROWS)
     search.runs = {"amm": [run_of("amm", np.zeros(ROWS, bool))]}
     assert search._has_time(MACHINES["amm"], setting, ROWS)
+
+
+def test_a_linear_machine_tries_early_settings_first_and_the_others_after_amm(sample):
+    search, order = Search(sample, Budget(rows=(ROWS,)), 2, 0, None), []
+    for run in search.work():
+        order.append((run.machine, run.setting.kind.__name__, len(run.tried)))
+    linear = [k for k, (name, _, _) in enumerate(order) if name == "linear"]
+    assert [name for name, _, _ in order[:3]] == ["majority", "linear", "amm"]
+    assert order[1][1:] == ("PegasosClassifier", 5)
+    assert linear in ([1], [1, 3])  # the second time only if another setting is better
+    (run,) = search.runs["linear"]
+    assert len(run.tried) == len(MACHINES["linear"].settings(sample.X))
+
+
+def test_other_settings_are_judged_if_they_are_better(sample, monkeypatch):
+    monkeypatch.setattr(PegasosClassifier, "predict", lambda self, X: np.full(X.shape[0], 7))
+    search = Search(sample, Budget(rows=(ROWS,)), 2, 0, None)
+    order = [run.machine for run in search.work()]
+    assert order[:4] == ["majority", "linear", "amm", "linear"]
+    (run,) = search.runs["linear"]
+    assert run.setting.kind is pp.PolyplaneClassifier
+    assert run.error < 1

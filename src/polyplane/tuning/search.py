@@ -40,6 +40,7 @@ BEHIND, FAR = 3.0, 1.25  # standard errors and times the lowest error: clearly b
 NOT_BEHIND = 2.0  # standard errors, within which settings are tried again
 CHEAP = 0.02  # of the seconds, for which a machine grows although it is behind
 EARLY = "majority", "linear"  # which run however late it is
+NEXT = "amm"  # whose loops are those of the linear machine
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
 QUICK = {"search": False}  # for an answer soon: first guesses
 SMALL = QUICK | {"n_planes": 8, "units": 1, "shrinkage": 1.0}  # the same for few or noisy rows
@@ -71,15 +72,39 @@ class Search:
             is_first, n_last = True, 0
             while n_rows is not None:
                 splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
-                for machine in list(self.machines):
+                for machine in self._in_turn(is_first):
                     run = self._run(machine, n_rows, splits, is_first)
                     if run is not None:
-                        self.runs.setdefault(machine.name, []).append(run)
+                        runs = self.runs.setdefault(machine.name, [])
+                        if runs and runs[-1].n_rows == n_rows:
+                            runs.pop()
+                        runs.append(run)
                         self.left_out.pop(machine.name, None)
                         yield run
                 is_first, n_last = False, n_rows
                 n_rows = self._next_rows(n_rows)
             yield from self._with_time_left(n_last)
+
+    def _in_turn(self, is_first: bool) -> Iterator[Machine]:
+        """Machines for a sample; on the first, those with settings left come again.
+
+        They do so after machines that share the loops of their early settings: by then there is
+        something to show, although nothing else has been compiled.
+        """
+        waiting: list[Machine] = []
+        for machine in list(self.machines):
+            if machine.name not in EARLY and machine.name != NEXT:
+                yield from waiting
+                waiting = []
+            yield machine
+            if is_first and machine.n_early is not None:
+                waiting.append(machine)
+        yield from waiting
+
+    def _comes_again(self, machine: Machine, n_rows: int) -> bool:
+        """Whether it has tried its early settings on this sample, and now tries the others."""
+        runs = self.runs.get(machine.name, [])
+        return machine.n_early is not None and any(run.n_rows == n_rows for run in runs)
 
     @property
     def compile_seconds(self) -> float:
@@ -244,6 +269,12 @@ class Search:
         try:
             if not self._tune(run, machine, n_rows, is_first):
                 return None
+            if (
+                self._comes_again(machine, n_rows)
+                and run.setting == self.runs[run.machine][-1].setting
+            ):
+                self.runs[run.machine][-1].tried = run.tried
+                return None
             self._judge(run, n_rows, splits)
         except (ValueError, MemoryError, FloatingPointError) as error:
             self.left_out[machine.name] = str(error) or type(error).__name__
@@ -311,7 +342,7 @@ class Search:
 
     def _has_time(self, machine: Machine, setting: Setting, n_rows: int) -> bool:
         """Whether a setting may be tried; of a machine that has none, why is kept."""
-        if machine.name in self.runs:
+        if machine.name in self.runs and not self._comes_again(machine, n_rows):
             return True  # its price on this sample has been allowed
         if machine.name in EARLY and setting == machine.settings(self.sample.X)[0]:
             return self._compile(setting)  # nothing has been compiled yet, so there is time
@@ -334,7 +365,10 @@ class Search:
             good = _contenders(before[-1]) if before else guesses
             return [one for one in guesses if one in good] or guesses
         if not before:
-            return settings
+            return settings[: machine.n_early]
+        if self._comes_again(machine, n_rows):
+            run.tried = list(before[-1].tried)
+            return settings[machine.n_early :]
         behind = [one for one, _ in before[-1].tried if one not in _contenders(before[-1])]
         return [one for one in _around(settings, before[-1].setting) if one not in behind]
 
