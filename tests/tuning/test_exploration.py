@@ -1,6 +1,8 @@
 """Verdicts on problems whose answer is known, with work that is the same each time."""
 
+import io
 import json
+import os
 import signal
 
 import numpy as np
@@ -13,9 +15,10 @@ import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.report.page.page import page_of
-from polyplane.tuning import exploration
+from polyplane.tuning import exploration, samples
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.machines import MACHINES
+from polyplane.tuning.samples import sample_of_file
 from tests.real_data import libsvm_set
 from tests.tuning import problems
 
@@ -174,6 +177,50 @@ def test_a_long_file_is_not_read_to_its_end(tmp_path, monkeypatch):
     assert not sample.is_all
     assert 100 < sample.n_met < 4000
     assert sample.n_rows == sample.n_met
+
+
+class Counted(io.FileIO):
+    """A file that counts what is read of it."""
+
+    n_read = 0
+
+    def readinto(self, room):
+        n = super().readinto(room)
+        self.n_read += n
+        return n
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.libsvm"])
+def test_of_a_large_file_a_part_is_read(tmp_path, name):
+    """Bytes are those of the rows that were met, and of some blocks that a thread is ahead."""
+    X, y = problems.xor(60_000)
+    write(tmp_path / name, [Chunk(X, y)])
+    with (tmp_path / name).open("ab") as file:
+        rows = (tmp_path / name).read_bytes().partition(b"\n")[2]
+        for _ in range(60):
+            file.write(rows)
+    ticks = iter(np.arange(10_000) * 1.0)
+    budget = Budget(60.0, clock=lambda: next(ticks))  # a second for each look at it
+    with Counted(tmp_path / name) as file:
+        sample = sample_of_file(file, budget, 0, chunk_rows=1_000)
+        size = os.path.getsize(tmp_path / name)
+        assert not sample.is_all
+        assert 1_000 < sample.n_met < 20_000
+        assert file.n_read < size // 3
+        assert sample.n_met / (61 * 60_000) < file.n_read / size
+
+
+def test_once_there_are_rows_enough_reading_ends_early(tmp_path, monkeypatch):
+    monkeypatch.setattr(samples, "MOST_ROWS", 300)
+    monkeypatch.setattr(samples, "LONG_ENOUGH", 5.0)
+    X, y = problems.xor(4000)
+    write(tmp_path / "rows.csv", [Chunk(X, y)])
+    met = {}
+    for seconds in (60.0, 6_000.0):
+        ticks = iter(np.arange(10_000) * 1.0)
+        budget = Budget(seconds, clock=lambda ticks=ticks: next(ticks))
+        met[seconds] = sample_of_file(tmp_path / "rows.csv", budget, 0, chunk_rows=100).n_met
+    assert met[60.0] == met[6_000.0] < 1_000
 
 
 @pytest.mark.parametrize(
