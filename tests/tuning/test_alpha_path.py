@@ -14,6 +14,7 @@ import polyplane as pp
 from polyplane.engine.order import in_place, shuffle
 from polyplane.estimator.planes import packs
 from polyplane.estimator.planes.hyperplane_classifier import rows_to_try
+from polyplane.tuning.alpha_path import models_of_path
 from polyplane.tuning.held_out import parts_of
 from tests.examples import examples
 
@@ -64,6 +65,17 @@ def test_models_of_all_rows_are_those_of_fit(name, is_sparse):
         assert_same_planes(model, alone)
         assert np.array_equal(model.predict(X), alone.predict(X))
         assert model.n_iter_ == alone.n_iter_
+
+
+@pytest.mark.parametrize("name", ["amm", "pegasos", "pairs"])
+def test_models_of_a_path_without_folds_are_those_of_fit(name):
+    X, y = rows_of(2)
+    alphas = [1e-1, 1e-3, 1e-4]
+    machine = clone(MACHINES[name]).set_params(max_iter=3, random_state=5)
+    for alpha, model in zip(alphas, models_of_path(machine, X, y, alphas), strict=True):
+        alone = clone(machine).set_params(alpha=alpha).fit(X, y)
+        assert_same_planes(model, alone)
+        assert model.alpha == alpha
 
 
 def test_small_alphas_are_of_one_mind_until_a_row_parts_them(monkeypatch):

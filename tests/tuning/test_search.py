@@ -7,6 +7,7 @@ import polyplane as pp
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.contents import _paths
 from polyplane.tuning.exploration import explore_sample
 from polyplane.tuning.held_out import Trial
 from polyplane.tuning.machines import MACHINES, Setting
@@ -148,3 +149,19 @@ def test_other_settings_are_judged_if_they_are_better(sample, monkeypatch):
     (run,) = search.runs["linear"]
     assert run.setting.kind is pp.PolyplaneClassifier
     assert run.error < 1
+
+
+def test_alphas_of_a_larger_sample_are_tried_side_by_side_as_if_alone(monkeypatch):
+    sample = sample_of_rows(*problems.linear(2 * ROWS), 0)
+    together = Search(sample, Budget(rows=(ROWS, 2 * ROWS)), 2, 0, None)
+    list(together.work())
+    monkeypatch.setattr(Search, "_try_path", lambda *_: False)
+    alone = Search(sample, Budget(rows=(ROWS, 2 * ROWS)), 2, 0, None)
+    list(alone.work())
+    for name in ("linear", "amm"):
+        run = together.runs[name][-1]
+        assert all(one in run.tried for one in alone.runs[name][-1].tried)
+        assert run.setting == alone.runs[name][-1].setting
+        assert run.error == alone.runs[name][-1].error
+    paths = {one["rows"]: one["points"] for one in _paths({"amm": together.runs["amm"]})}
+    assert [len(points) for points in paths.values()] == [5, 5]

@@ -33,11 +33,11 @@ from polyplane.estimator.planes.packs import (
     pass_together,
     wrong_rows,
 )
-from polyplane.estimator.progress import progress
+from polyplane.estimator.progress import progress, silence
 from polyplane.report.plots import plot_path
 from polyplane.tuning.held_out import parts_of
 
-__all__ = ["AlphaPath", "alpha_path"]
+__all__ = ["AlphaPath", "alpha_path", "models_of_path"]
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,20 @@ def alpha_path(
     ]
     spread = np.sqrt(errors * (1 - errors) / parts.size)
     return AlphaPath(values, models, errors, spread, folds, np.array(passes), np.array(curves))
+
+
+def models_of_path(estimator: Any, X: Any, y: Any, alphas: Sequence[float]) -> list[Any]:
+    """The estimator fitted with each alpha, to the bit as alone, from one reading of the rows."""
+    reader = clone(estimator).set_params(alpha=alphas[0])
+    rows = rows_to_try(reader, X, y, None)
+    parts = np.zeros(rows.data.labels.size, np.int32)
+    trials = [
+        new_trial(reader, {"alpha": alpha}, rows.data, rows.labels, rows.seed, parts)
+        for alpha in alphas
+    ]
+    for _ in range(count_passes(trials)):
+        pass_together(trials, rows.data, parts, effective_n_jobs(reader.n_jobs), silence)
+    return [become_fitted(trial, reader, rows.data, X) for trial in trials]
 
 
 def _check(estimator: Any, values: Array, cv: int, n_seeds: int) -> None:

@@ -20,7 +20,7 @@ from polyplane.whole_files import whole_file
 
 __all__ = ["Exploration", "Report", "explore", "explore_sample"]
 
-FULL_PAGE = 8.0  # seconds after which there is one with all parts
+FULL_PAGE = 15.0  # seconds after which there is one with all parts, at the latest
 BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
 NOTICED = 2.0  # seconds of compilation, of which something is said
