@@ -1,40 +1,57 @@
 """What a search saw of its held-out rows, and what it should have chosen."""
 
 import contextlib
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from polyplane.estimator.planes.packs import clearly_behind
+from polyplane.estimator.planes import contest
+from polyplane.estimator.planes.contest import later_half
 
-__all__ = ["looks_at_held_out_rows", "lowest_after_rounds"]
+__all__ = ["looks_at_held_out_rows", "lowest_after_looks"]
+
+
+class Look(NamedTuple):
+    """At one trial."""
+
+    machine: Any
+    training: Any
+    is_wrong: Any
+    rows: Any
+    n_passes: int  # of the search, or of several one after the other
 
 
 @contextlib.contextmanager
 def looks_at_held_out_rows(kind):
-    """A list that fills with machine, training and wrong rows of each look."""
-    seen, original = [], kind._wrong_rows
+    """A list that fills with looks at trials."""
+    seen, original, together, n_passes = [], kind._wrong_rows, contest.pass_together, 0
 
     def wrong_rows(self, training, data, order):
         is_wrong = original(self, training, data, order)
-        seen.append((self, training, is_wrong))
+        seen.append(Look(self, training, is_wrong, order, n_passes))
         return is_wrong
+
+    def pass_together(*given):
+        nonlocal n_passes
+        n_passes += 1
+        together(*given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "_wrong_rows", wrong_rows)
+        patch.setattr(contest, "pass_together", pass_together)
         yield seen
 
 
-def lowest_after_rounds(seen, name, values, n_passes):
-    """The value with the lowest error after the last pass, if all that was seen is in order."""
-    alive, place = list(values), 0
-    for _ in range(n_passes):
-        looks = seen[place : place + len(alive)]
-        assert [getattr(machine, name) for machine, _, _ in looks] == alive
-        place += len(alive)
-        is_wrong = np.stack([each for _, _, each in looks])
-        stays = ~clearly_behind(is_wrong)
-        alive = [value for value, stay in zip(alive, stays, strict=True) if stay]
-        errors = is_wrong.mean(axis=1)[stays]
-    assert place == len(seen)
-    return alive[int(np.argmin(errors))]
+def lowest_after_looks(seen, name):
+    """The value that should have won, if looks were at those left by the look before, in order."""
+    looks = {}
+    for one in seen:
+        of_value = looks.setdefault(one.n_passes, {}).setdefault(getattr(one.machine, name), [])
+        of_value.append(one.is_wrong.mean())
+    errors = list(looks.values())
+    for before, after in pairwise(errors):
+        assert list(after) == [value for value in before if value in after]
+    recent = {value: later_half(np.array([each[value] for each in errors])) for value in errors[-1]}
+    return min(recent, key=lambda value: recent[value].mean())

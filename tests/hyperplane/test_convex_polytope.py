@@ -15,7 +15,7 @@ from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
 from tests.exact import ALPHAS, only_model, random_problem, storages
 from tests.examples import examples
 from tests.reference import convex_polytope
-from tests.searches import looks_at_held_out_rows, lowest_after_rounds
+from tests.searches import looks_at_held_out_rows, lowest_after_looks
 
 pytestmark = pytest.mark.loops
 
@@ -190,16 +190,17 @@ def test_settings_are_searched_one_after_the_other_on_held_out_rows():
     model = CPMClassifier(n_planes=3, max_iter=2, alpha="auto", entropy="auto", random_state=0)
     with looks_at_held_out_rows(CPMClassifier) as seen:
         model.fit(X, y)
-    assert {is_wrong.size for _, _, is_wrong in seen} == {10}
-    n_first = next(k for k in range(len(seen)) if seen[k + 1][0].entropy > ENTROPIES[0] == 0)
-    first, then = seen[:n_first], seen[n_first:]
+    assert {look.is_wrong.size for look in seen} == {33, 34}
+    assert ENTROPIES[0] == 0
+    n_first = next(k for k, look in enumerate(seen) if look.machine.entropy > 0) - 3
+    first, then = seen[:n_first], seen[n_first:]  # three looks at each value, the first being 0
     n_steps = 2 * 100 * 2 / 3  # of a pair of three classes, about
-    alphas = [machine.alpha for machine, *_ in first[:5]]
+    alphas = [look.machine.alpha for look in first[:15:3]]
     np.testing.assert_allclose(alphas, [10.0**k / n_steps for k in range(5)])
-    assert {machine.entropy for machine, *_ in first} == {0.0}
-    assert model.alpha_ == lowest_after_rounds(first, "alpha", alphas, n_passes=2)
-    assert {machine.alpha for machine, *_ in then} == {model.alpha_}
-    assert model.entropy_ == lowest_after_rounds(then, "entropy", ENTROPIES, n_passes=2)
+    assert {look.machine.entropy for look in first} == {0.0}
+    assert model.alpha_ == lowest_after_looks(first, "alpha")
+    assert {look.machine.alpha for look in then} == {model.alpha_}
+    assert model.entropy_ == lowest_after_looks(then, "entropy")
 
 
 def test_an_entropy_to_be_found_is_refused_chunk_by_chunk():

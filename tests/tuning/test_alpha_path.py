@@ -13,6 +13,8 @@ from sklearn.datasets import make_classification
 import polyplane as pp
 from polyplane.engine.order import in_place, shuffle
 from polyplane.estimator.planes import packs
+from polyplane.estimator.planes.hyperplane_classifier import rows_to_try
+from polyplane.tuning.alpha_path import models_of_path
 from polyplane.tuning.held_out import parts_of
 from tests.examples import examples
 
@@ -65,6 +67,17 @@ def test_models_of_all_rows_are_those_of_fit(name, is_sparse):
         assert model.n_iter_ == alone.n_iter_
 
 
+@pytest.mark.parametrize("name", ["amm", "pegasos", "pairs"])
+def test_models_of_a_path_without_folds_are_those_of_fit(name):
+    X, y = rows_of(2)
+    alphas = [1e-1, 1e-3, 1e-4]
+    machine = clone(MACHINES[name]).set_params(max_iter=3, random_state=5)
+    for alpha, model in zip(alphas, models_of_path(machine, X, y, alphas), strict=True):
+        alone = clone(machine).set_params(alpha=alpha).fit(X, y)
+        assert_same_planes(model, alone)
+        assert model.alpha == alpha
+
+
 def test_small_alphas_are_of_one_mind_until_a_row_parts_them(monkeypatch):
     minds, original = [], packs._Pack.unpack
 
@@ -89,6 +102,22 @@ def test_small_alphas_are_of_one_mind_until_a_row_parts_them(monkeypatch):
         for other in planes[:k]
         for a, b in zip(planes[k], other, strict=True)
     )
+
+
+def test_threads_share_out_minds_rather_than_alphas():
+    X, y = rows_of(4, n_rows=200)
+    reader = pp.AMMClassifier(random_state=0)
+    data, labels, seed = rows_to_try(reader, X, y, None)
+    parts = np.zeros(y.size, np.int32)
+    alphas = [1e-1, 1e-2, *(10.0**-k for k in range(10, 16))]
+    trials = [packs.new_trial(reader, {"alpha": a}, data, labels, seed, parts) for a in alphas]
+    before = packs._groups(trials, 0, 2)
+    assert [len(group) for group in before] == [2, 6]  # those that part first, and the others
+    packs.pass_together(trials, data, parts, 2, lambda *_: None)
+    assert packs._shares_of_work(trials, 0)[:3] == [1, 1, 1]
+    assert [len(group) for group in packs._groups(trials, 0, 3)] == [2, 1, 5]
+    assert [len(group) for group in packs._groups(trials, 0, 8)][-1] < 4
+    assert packs._groups(trials, 0, 1) == [trials]
 
 
 @pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_matrix])

@@ -1,6 +1,8 @@
 """Verdicts on problems whose answer is known, with work that is the same each time."""
 
+import io
 import json
+import os
 import signal
 
 import numpy as np
@@ -12,9 +14,11 @@ import scipy.sparse as sp
 import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
-from polyplane.tuning import exploration
+from polyplane.report.page.page import page_of
+from polyplane.tuning import exploration, samples
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.machines import MACHINES
+from polyplane.tuning.samples import sample_of_file
 from tests.real_data import libsvm_set
 from tests.tuning import problems
 
@@ -175,6 +179,50 @@ def test_a_long_file_is_not_read_to_its_end(tmp_path, monkeypatch):
     assert sample.n_rows == sample.n_met
 
 
+class Counted(io.FileIO):
+    """A file that counts what is read of it."""
+
+    n_read = 0
+
+    def readinto(self, room):
+        n = super().readinto(room)
+        self.n_read += n
+        return n
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.libsvm"])
+def test_of_a_large_file_a_part_is_read(tmp_path, name):
+    """Bytes are those of the rows that were met, and of some blocks that a thread is ahead."""
+    X, y = problems.xor(60_000)
+    write(tmp_path / name, [Chunk(X, y)])
+    with (tmp_path / name).open("ab") as file:
+        rows = (tmp_path / name).read_bytes().partition(b"\n")[2]
+        for _ in range(60):
+            file.write(rows)
+    ticks = iter(np.arange(10_000) * 1.0)
+    budget = Budget(60.0, clock=lambda: next(ticks))  # a second for each look at it
+    with Counted(tmp_path / name) as file:
+        sample = sample_of_file(file, budget, 0, chunk_rows=1_000)
+        size = os.path.getsize(tmp_path / name)
+        assert not sample.is_all
+        assert 1_000 < sample.n_met < 20_000
+        assert file.n_read < size // 3
+        assert sample.n_met / (61 * 60_000) < file.n_read / size
+
+
+def test_once_there_are_rows_enough_reading_ends_early(tmp_path, monkeypatch):
+    monkeypatch.setattr(samples, "MOST_ROWS", 300)
+    monkeypatch.setattr(samples, "LONG_ENOUGH", 5.0)
+    X, y = problems.xor(4000)
+    write(tmp_path / "rows.csv", [Chunk(X, y)])
+    met = {}
+    for seconds in (60.0, 6_000.0):
+        ticks = iter(np.arange(10_000) * 1.0)
+        budget = Budget(seconds, clock=lambda ticks=ticks: next(ticks))
+        met[seconds] = sample_of_file(tmp_path / "rows.csv", budget, 0, chunk_rows=100).n_met
+    assert met[60.0] == met[6_000.0] < 1_000
+
+
 @pytest.mark.parametrize(
     ("X", "y", "words"),
     [
@@ -229,13 +277,16 @@ def test_a_page_is_there_before_the_end(tmp_path, monkeypatch):
     to_html = exploration.Report.to_html
 
     def noted(self, path=None):
-        written.append((self.content["is_final"], self.n_rows))
+        is_brief = "rows" in self.content.get("to_come", ())
+        written.append((self.content["is_final"], len(self.models), is_brief))
+        assert ('id="rows"' in page_of(self.content)) is not is_brief
         return to_html(self, path)
 
     monkeypatch.setattr(exploration.Report, "to_html", noted)
     explored(*problems.xor(240), 120, 240, report=tmp_path / "page.html")
-    assert written[0][0] is False
-    assert written[-1] == (True, 240)
+    assert [is_final for is_final, *_ in written] == [False, False, True]
+    assert written[0][1:] == (3, True)  # as soon as amm is there beside linear, and nothing more
+    assert written[1][2] is written[2][2] is False
     assert "Still exploring" not in (tmp_path / "page.html").read_text()
 
 

@@ -7,6 +7,7 @@ import polyplane as pp
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.contents import _paths
 from polyplane.tuning.exploration import explore_sample
 from polyplane.tuning.held_out import Trial
 from polyplane.tuning.machines import MACHINES, Setting
@@ -126,3 +127,41 @@ def test_a_machine_that_has_run_is_judged_by_its_price_not_by_few_rows(sample):
     assert not search._has_time(MACHINES["amm"], setting, ROWS)
     search.runs = {"amm": [run_of("amm", np.zeros(ROWS, bool))]}
     assert search._has_time(MACHINES["amm"], setting, ROWS)
+
+
+def test_a_linear_machine_tries_early_settings_first_and_the_others_after_amm(sample):
+    search, order = Search(sample, Budget(rows=(ROWS,)), 2, 0, None), []
+    for run in search.work():
+        order.append((run.machine, run.setting.kind.__name__, len(run.tried)))
+    linear = [k for k, (name, _, _) in enumerate(order) if name == "linear"]
+    assert [name for name, _, _ in order[:3]] == ["majority", "linear", "amm"]
+    assert order[1][1:] == ("PegasosClassifier", 5)
+    assert linear in ([1], [1, 3])  # the second time only if another setting is better
+    (run,) = search.runs["linear"]
+    assert len(run.tried) == len(MACHINES["linear"].settings(sample.X))
+
+
+def test_other_settings_are_judged_if_they_are_better(sample, monkeypatch):
+    monkeypatch.setattr(PegasosClassifier, "predict", lambda self, X: np.full(X.shape[0], 7))
+    search = Search(sample, Budget(rows=(ROWS,)), 2, 0, None)
+    order = [run.machine for run in search.work()]
+    assert order[:4] == ["majority", "linear", "amm", "linear"]
+    (run,) = search.runs["linear"]
+    assert run.setting.kind is pp.PolyplaneClassifier
+    assert run.error < 1
+
+
+def test_alphas_of_a_larger_sample_are_tried_side_by_side_as_if_alone(monkeypatch):
+    sample = sample_of_rows(*problems.linear(2 * ROWS), 0)
+    together = Search(sample, Budget(rows=(ROWS, 2 * ROWS)), 2, 0, None)
+    list(together.work())
+    monkeypatch.setattr(Search, "_try_path", lambda *_: False)
+    alone = Search(sample, Budget(rows=(ROWS, 2 * ROWS)), 2, 0, None)
+    list(alone.work())
+    for name in ("linear", "amm"):
+        run = together.runs[name][-1]
+        assert all(one in run.tried for one in alone.runs[name][-1].tried)
+        assert run.setting == alone.runs[name][-1].setting
+        assert run.error == alone.runs[name][-1].error
+    paths = {one["rows"]: one["points"] for one in _paths({"amm": together.runs["amm"]})}
+    assert [len(points) for points in paths.values()] == [5, 5]

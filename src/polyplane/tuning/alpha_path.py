@@ -3,8 +3,8 @@
 The rows are cut into folds once. For each alpha there is one model of all rows and one for each
 fold, which leaves that fold out and is tried on it; all of them visit the rows in the same order,
 side by side (`estimator/planes/packs.py`). The model of all rows is, to the bit, what `fit` makes
-of them with that alpha. With `halving` an alpha goes no further after a pass in which it is
-clearly behind: its error is above the lowest by more than two standard errors of the difference.
+of them with that alpha. With `halving` an alpha goes no further once it is clearly behind
+(`estimator/planes/contest.py`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from polyplane.engine.planes.pack import NO_PART
 from polyplane.engine.planes.planes import Array
+from polyplane.estimator.planes.contest import clearly_behind
 from polyplane.estimator.planes.hyperplane_classifier import (
     ALPHAS,
     HyperplaneClassifier,
@@ -27,17 +28,16 @@ from polyplane.estimator.planes.hyperplane_classifier import (
 from polyplane.estimator.planes.packs import (
     Trial,
     become_fitted,
-    clearly_behind,
     count_passes,
     new_trial,
     pass_together,
     wrong_rows,
 )
-from polyplane.estimator.progress import progress
+from polyplane.estimator.progress import progress, silence
 from polyplane.report.plots import plot_path
 from polyplane.tuning.held_out import parts_of
 
-__all__ = ["AlphaPath", "alpha_path"]
+__all__ = ["AlphaPath", "alpha_path", "models_of_path"]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def alpha_path(
         _Course.begun(reader, rows, seed, values, parts, cv, has_whole=k == 0)
         for k, seed in enumerate(_seeds(rows.seed, n_seeds))
     ]
-    passes, curves = [], []
+    passes, curves, looks = [], [], list[Array]()
     n_passes = count_passes(courses[0].trials)
     n_threads, places = effective_n_jobs(reader.n_jobs), range(values.size)
     total = sum(len(course.trials) for course in courses) * n_passes * parts.size
@@ -124,9 +124,10 @@ def alpha_path(
             is_wrong: Array = np.array(wrong)  # by alpha, seed and row
             passes.append(n)
             curves.append(is_wrong.mean(axis=(1, 2)))
+            folds = np.stack([is_wrong[:, :, parts == f].mean(axis=2) for f in range(cv)], axis=1)
+            looks.append(folds)
             if halving and n < n_passes:
-                _drop_what_is_behind(courses, is_wrong)
-    folds = np.stack([is_wrong[:, :, parts == f].mean(axis=2) for f in range(cv)], axis=1)
+                _drop_what_is_behind(courses, is_wrong, np.stack(looks, axis=1))
     errors = is_wrong.mean(axis=(1, 2))
     models = [
         None if trial is None else become_fitted(trial, reader, rows.data, X)
@@ -134,6 +135,20 @@ def alpha_path(
     ]
     spread = np.sqrt(errors * (1 - errors) / parts.size)
     return AlphaPath(values, models, errors, spread, folds, np.array(passes), np.array(curves))
+
+
+def models_of_path(estimator: Any, X: Any, y: Any, alphas: Sequence[float]) -> list[Any]:
+    """The estimator fitted with each alpha, to the bit as alone, from one reading of the rows."""
+    reader = clone(estimator).set_params(alpha=alphas[0])
+    rows = rows_to_try(reader, X, y, None)
+    parts = np.zeros(rows.data.labels.size, np.int32)
+    trials = [
+        new_trial(reader, {"alpha": alpha}, rows.data, rows.labels, rows.seed, parts)
+        for alpha in alphas
+    ]
+    for _ in range(count_passes(trials)):
+        pass_together(trials, rows.data, parts, effective_n_jobs(reader.n_jobs), silence)
+    return [become_fitted(trial, reader, rows.data, X) for trial in trials]
 
 
 def _check(estimator: Any, values: Array, cv: int, n_seeds: int) -> None:
@@ -204,11 +219,11 @@ def _wrong(course: _Course, k: int, rows: RowsToTry, parts: Array) -> Array:
     return is_wrong
 
 
-def _drop_what_is_behind(courses: Sequence[_Course], is_wrong: Array) -> None:
-    """Alphas whose error over all seeds is clearly above the lowest."""
+def _drop_what_is_behind(courses: Sequence[_Course], is_wrong: Array, errors: Array) -> None:
+    """Alphas that are clearly behind; `errors` are by alpha, look, fold and seed."""
     alive = np.flatnonzero(~np.isnan(is_wrong[:, 0, 0]))
     lines = is_wrong[alive].mean(axis=1)
-    for k in alive[clearly_behind(lines)]:
+    for k in alive[clearly_behind(lines, errors[alive])]:
         for course in courses:
             course.folds[k] = None
             if course.whole:

@@ -26,10 +26,11 @@ from polyplane.report.findings import (
 from polyplane.report.page.images import guessed_shape
 from polyplane.tuning.runs import Run, lead_of
 
-__all__ = ["Shown", "content_of", "table_of"]
+__all__ = ["EXPLAINED", "Shown", "content_of", "table_of"]
 
 CHANGED_COLUMNS, CHANGED_PIXELS = 6, 3  # of which it is said what would change a label
 CURVE_COLUMNS = 9
+EXPLAINED = "splines", "regions", "mistakes", "rows"  # parts for which models explain rows
 DENSE_ENOUGH = 4_096  # columns, above which rows are not looked at as pictures
 Runs = Mapping[str, Sequence[Run]]
 View = Callable[[Run], Any]  # a model and the rows that it was not fitted on, as a Table; or None
@@ -85,8 +86,9 @@ def content_of(
     places: Array,
     shown: Shown,
     image_shape: tuple[int, int] | None,
+    is_brief: bool = False,
 ) -> dict[str, Any]:
-    """The parts of a page that show what models do."""
+    """The parts of a page that show what models do; a brief one leaves out what explains rows."""
     best = runs[shown.best][-1]
     order = np.argsort(best.trial.rows, kind="stable")
     content: dict[str, Any] = {
@@ -103,6 +105,8 @@ def content_of(
         "made": time.strftime("%Y-%m-%d %H:%M"),
     }
     content |= _about_planes(runs, view, shown, image_shape)
+    if is_brief:
+        return content | {"to_come": EXPLAINED}
     content |= _about_rows(runs, view, places, shown, image_shape)
     return content | _about_curves(runs, view, shown)
 

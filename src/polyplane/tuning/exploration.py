@@ -15,12 +15,12 @@ from polyplane.tuning.diagnosis import Advice, Outlook, advice, best_of, outlook
 from polyplane.tuning.machines import ADDITIVE, LINEAR, MACHINES, MAJORITY, PLANES, Setting
 from polyplane.tuning.runs import Run
 from polyplane.tuning.samples import Sample, sample_of_file, sample_of_rows
-from polyplane.tuning.search import QUICK, Search
+from polyplane.tuning.search import NEXT, QUICK, Search
 from polyplane.whole_files import whole_file
 
 __all__ = ["Exploration", "Report", "explore", "explore_sample"]
 
-FIRST_PAGE = 8.0  # seconds after which there is one, if a linear machine and another are done
+FULL_PAGE = 15.0  # seconds after which there is one with all parts, at the latest
 BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
 NOTICED = 2.0  # seconds of compilation, of which something is said
@@ -88,7 +88,8 @@ def explore(
 
     X is a matrix or a table, with labels y; or a file, whose labels are in it, with options of
     `polyplane.stream` such as `label`. `budget` is seconds, or a text such as "5m". With `report`,
-    a page is written there after some seconds and again in the end. Ctrl-C ends it with what has
+    a page is written there as soon as two machines can be compared, and again now and then and in
+    the end. Ctrl-C ends it with what has
     been found so far. `image_shape` shows rows and planes as pictures of that height and width.
     """
     limit = budget_of(budget)
@@ -121,14 +122,17 @@ def explore_sample(
     leaking = _leaking(sample, noticed) if image_shape is None else ()
     search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)
     found = Findings(search, image_shape, noticed, leaking)
-    is_interrupted, next_page, n_rows = False, FIRST_PAGE, 0
+    is_interrupted, has_page, next_page, n_rows = False, False, FULL_PAGE, 0
     try:
         for run in search.work():
             if watch is not None:
                 watch(run)
-            is_first = next_page == FIRST_PAGE and 0 < n_rows < run.n_rows
+            is_first = next_page == FULL_PAGE and 0 < n_rows < run.n_rows
             is_due = budget.elapsed > next_page and len(search.runs) > 2
-            if report is not None and (is_first or is_due):
+            if report is not None and not has_page and {LINEAR, NEXT} <= search.runs.keys():
+                found.result(is_final=False, is_brief=True).to_html(report)
+                has_page = True
+            elif report is not None and (is_first or is_due):
                 start = budget.elapsed
                 found.result(is_final=False).to_html(report)
                 budget.page_seconds = budget.elapsed - start
@@ -157,8 +161,10 @@ class Findings:
         self.search, self.image_shape = search, image_shape
         self.suspicions, self.leaking = noticed, leaking
 
-    def result(self, is_final: bool, is_interrupted: bool = False) -> Exploration:
-        """All of it."""
+    def result(
+        self, is_final: bool, is_interrupted: bool = False, is_brief: bool = False
+    ) -> Exploration:
+        """All of it, or what takes no time to see."""
         search, sample = self.search, self.search.sample
         runs, said = search.runs, _without(self.leaking, advice(search.runs, sample.y))
         planes = best_of(runs, PLANES)
@@ -173,7 +179,7 @@ class Findings:
         def view(run: Run) -> Any:
             return run.model, table.part(run.held_out)
 
-        content = content_of(runs, view, sample.y, sample.places, shown, self.image_shape)
+        content = content_of(runs, view, sample.y, sample.places, shown, self.image_shape, is_brief)
         content |= {"is_final": is_final, "is_interrupted": is_interrupted}
         return self._made(content, said, is_interrupted)
 

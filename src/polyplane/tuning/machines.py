@@ -70,6 +70,7 @@ class Machine:
     growth: float = 0.7  # seconds grow with this power of the rows, until that has been seen
     unit: str = "planes"
     searches: bool = False  # whether a fit finds its own settings, which folds then keep
+    n_early: int | None = None  # settings to begin with; the others have loops of their own
 
     def why_not(self, X: Any) -> str:
         """Why it is not tried on such rows; empty if it is."""
@@ -146,7 +147,7 @@ MACHINES: Mapping[str, Machine] = {
     for machine in (
         Machine("majority", MAJORITY, "", "always the most frequent label",
                 _only(Setting(DummyClassifier)), unit="labels"),
-        Machine("linear", LINEAR, "pegasos", "one plane a class", _linear),
+        Machine("linear", LINEAR, "pegasos", "one plane a class", _linear, n_early=len(ALPHAS)),
         Machine("amm", PLANES, "amm", "planes born and pruned as the rows ask",
                 lambda X: _path(AMMClassifier)),
         Machine("polyplane", PLANES, "polyplane", "soft maxima of planes over bent columns",

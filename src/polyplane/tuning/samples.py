@@ -32,6 +32,7 @@ __all__ = [
 MOST_ROWS = 200_000
 MOST_CELLS = 1 << 27  # of dense rows, half a gigabyte
 FOR_READING = 0.15  # of the seconds; a file that takes longer is known by its first rows
+LONG_ENOUGH = 4.0  # seconds of reading, once there are as many rows as a sample may have
 LONGEST = 200  # letters of a name
 
 
@@ -107,14 +108,16 @@ def sample_of_stream(
 
     `check` may refuse labels in its own words.
     """
-    limit = np.inf if budget.rows else budget.elapsed + FOR_READING * budget.seconds
+    start, limit = budget.elapsed, np.inf if budget.rows else FOR_READING * budget.seconds
     is_whole = True
 
     def in_time(first: Chunk, others: Iterator[Chunk]) -> Iterator[Chunk]:
         nonlocal is_whole
         yield first
+        most, n_met = _most_rows(first.X), len(first.y)
         for chunk in others:
-            if budget.elapsed > limit:
+            n_met += len(chunk.y)
+            if budget.elapsed - start > (limit if n_met < most else min(limit, LONG_ENOUGH)):
                 is_whole = False
                 return
             yield chunk

@@ -2,8 +2,9 @@
 
 On each sample each machine first chooses among a few settings on one split, then is judged on folds
 that are the same for all. Later samples try again what won and its neighbours, unless they were
-clearly behind. The settings were chosen on rows that are also judged, which flatters all machines a
-little, and alike.
+clearly behind; other alphas of the linear machine and of AMM are trained beside them, for the page.
+The settings were chosen on rows that are also judged, which flatters all machines a little, and
+alike.
 What a machine takes on a larger sample is guessed from what it took on the ones before, and on the
 first one from a few of its rows. One that would take too much of what is left stays at the sample
 it has reached; so does one that is clearly behind, unless it costs next to nothing.
@@ -17,9 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.fitted import steps_of
+from polyplane.hyperplane.amm import AMMClassifier
+from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.report.columns import is_sparse
+from polyplane.tuning.alpha_path import models_of_path
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.compiling import Compilation, made_up_rows, watched
 from polyplane.tuning.held_out import Split, folds_of, share_of
@@ -40,6 +45,8 @@ BEHIND, FAR = 3.0, 1.25  # standard errors and times the lowest error: clearly b
 NOT_BEHIND = 2.0  # standard errors, within which settings are tried again
 CHEAP = 0.02  # of the seconds, for which a machine grows although it is behind
 EARLY = "majority", "linear"  # which run however late it is
+NEXT = "amm"  # whose loops are those of the linear machine
+PACKED = PegasosClassifier, AMMClassifier  # of which several alphas cost less than as many fits
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
 QUICK = {"search": False}  # for an answer soon: first guesses
 SMALL = QUICK | {"n_planes": 8, "units": 1, "shrinkage": 1.0}  # the same for few or noisy rows
@@ -71,15 +78,39 @@ class Search:
             is_first, n_last = True, 0
             while n_rows is not None:
                 splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
-                for machine in list(self.machines):
+                for machine in self._in_turn(is_first):
                     run = self._run(machine, n_rows, splits, is_first)
                     if run is not None:
-                        self.runs.setdefault(machine.name, []).append(run)
+                        runs = self.runs.setdefault(machine.name, [])
+                        if runs and runs[-1].n_rows == n_rows:
+                            runs.pop()
+                        runs.append(run)
                         self.left_out.pop(machine.name, None)
                         yield run
                 is_first, n_last = False, n_rows
                 n_rows = self._next_rows(n_rows)
             yield from self._with_time_left(n_last)
+
+    def _in_turn(self, is_first: bool) -> Iterator[Machine]:
+        """Machines for a sample; on the first, those with settings left come again.
+
+        They do so after machines that share the loops of their early settings: by then there is
+        something to show, although nothing else has been compiled.
+        """
+        waiting: list[Machine] = []
+        for machine in list(self.machines):
+            if machine.name not in EARLY and machine.name != NEXT:
+                yield from waiting
+                waiting = []
+            yield machine
+            if is_first and machine.n_early is not None:
+                waiting.append(machine)
+        yield from waiting
+
+    def _comes_again(self, machine: Machine, n_rows: int) -> bool:
+        """Whether it has tried its early settings on this sample, and now tries the others."""
+        runs = self.runs.get(machine.name, [])
+        return machine.n_early is not None and any(run.n_rows == n_rows for run in runs)
 
     @property
     def compile_seconds(self) -> float:
@@ -244,6 +275,12 @@ class Search:
         try:
             if not self._tune(run, machine, n_rows, is_first):
                 return None
+            if (
+                self._comes_again(machine, n_rows)
+                and run.setting == self.runs[run.machine][-1].setting
+            ):
+                self.runs[run.machine][-1].tried = run.tried
+                return None
             self._judge(run, n_rows, splits)
         except (ValueError, MemoryError, FloatingPointError) as error:
             self.left_out[machine.name] = str(error) or type(error).__name__
@@ -283,6 +320,10 @@ class Search:
             return self._has_time(machine, settings[0], n_rows)
         ((training, held_out),) = share_of(y, FOR_TUNING, self.seed)
         seconds, failure = 0.0, None
+        shown: list[Setting] = []  # but not to be chosen
+        if not is_first and self._try_path(run, machine, settings, training, held_out):
+            shown = [one for one, _ in run.tried if one not in settings]
+            settings = [one for one in settings if one not in _path_in(settings)]
         for setting in settings:
             is_long = sum(run.tuning) > FOR_SETTINGS * self.budget.seconds
             is_dear = not self.budget.allows(2 * (self.n_folds + 1) * seconds)
@@ -306,12 +347,42 @@ class Search:
             raise failure
         if not run.tried:
             return False
-        run.setting = min(run.tried, key=lambda one: one[1])[0]
+        choice = [one for one in run.tried if one[0] not in shown]
+        run.setting = min(choice, key=lambda one: one[1])[0]
+        return True
+
+    def _try_path(
+        self,
+        run: Run,
+        machine: Machine,
+        settings: Sequence[Setting],
+        training: Array,
+        held_out: Array,
+    ) -> bool:
+        """Try all alphas side by side, if some are wanted; they become what each alone would."""
+        path = _path_in(machine.settings(self.sample.X[: run.n_rows]))
+        if not _path_in(settings) or not self._has_time(machine, path[0], run.n_rows):
+            return False
+        X, y, start = self.sample.X, self.sample.y, self._now()
+        *before, made = steps_of(self._made(path[0]))
+        rows, held = X[training], X[held_out]
+        for scaler in before:
+            rows, held = scaler.fit_transform(rows), scaler.transform(held)
+        try:
+            models = models_of_path(
+                made, rows, y[training], [float(one.alpha or 0) for one in path]
+            )
+        except ValueError:  # one by one they tell why, and others may do
+            return False
+        errors = [float(np.mean(model.predict(held) != y[held_out])) for model in models]
+        seconds = max(1e-6, (self._now() - start) / len(path))
+        run.tried += zip(path, errors, strict=True)
+        run.tuning += [seconds] * len(path)
         return True
 
     def _has_time(self, machine: Machine, setting: Setting, n_rows: int) -> bool:
         """Whether a setting may be tried; of a machine that has none, why is kept."""
-        if machine.name in self.runs:
+        if machine.name in self.runs and not self._comes_again(machine, n_rows):
             return True  # its price on this sample has been allowed
         if machine.name in EARLY and setting == machine.settings(self.sample.X)[0]:
             return self._compile(setting)  # nothing has been compiled yet, so there is time
@@ -334,9 +405,19 @@ class Search:
             good = _contenders(before[-1]) if before else guesses
             return [one for one in guesses if one in good] or guesses
         if not before:
-            return settings
-        behind = [one for one, _ in before[-1].tried if one not in _contenders(before[-1])]
-        return [one for one in _around(settings, before[-1].setting) if one not in behind]
+            return settings[: machine.n_early]
+        if self._comes_again(machine, n_rows):
+            run.tried = list(before[-1].tried)
+            return settings[machine.n_early :]
+        good = _contenders(before[-1])
+        behind = [one for one, _ in before[-1].tried if one not in good]
+        near = [one for one in _around(settings, before[-1].setting) if one not in behind]
+        return near or [one for one in settings if one in good]
+
+
+def _path_in(settings: Sequence[Setting]) -> list[Setting]:
+    """Those that differ in alpha alone, of machines that are trained side by side."""
+    return [one for one in settings if one.kind in PACKED and one.alpha is not None]
 
 
 def _kind_of(setting: Setting) -> Any:

@@ -16,8 +16,7 @@ from polyplane import (
     MMClassifier,
     PegasosClassifier,
 )
-from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
-from tests.searches import looks_at_held_out_rows, lowest_after_rounds
+from tests.searches import looks_at_held_out_rows, lowest_after_looks
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 4, (90, 5)).astype(np.float32)
@@ -325,10 +324,9 @@ def test_automatic_alpha_is_that_of_the_whole_classifier():
     model = AMMClassifier(multi_class="ovo", alpha="auto", random_state=0, max_iter=2)
     with looks_at_held_out_rows(AMMClassifier) as seen:
         model.fit(X, Y)
-    for machine, training, _ in seen:
-        assert {part.alpha for part in training.models} == {machine.alpha}
-    last = lowest_after_rounds(seen, "alpha", ALPHAS, n_passes=2)
-    assert model.alpha_ == last
+    for look in seen:
+        assert {part.alpha for part in look.training.models} == {look.machine.alpha}
+    assert model.alpha_ == lowest_after_looks(seen, "alpha")
     given = clone(model).set_params(alpha=model.alpha_).fit(X, Y)
     np.testing.assert_array_equal(model.planes_, given.planes_)
     assert {part.alpha for part in model._training.models} == {model.alpha_}
@@ -501,11 +499,12 @@ def test_progress_ends_at_its_end(kind, drops, monkeypatch):
 
     monkeypatch.setattr("polyplane.estimator.planes.hyperplane_classifier.progress", progress)
     monkeypatch.setattr(
-        "polyplane.estimator.planes.hyperplane_classifier.clearly_behind",
-        lambda is_wrong: drops & (np.arange(len(is_wrong)) > 0),
+        "polyplane.estimator.planes.contest.clearly_behind",
+        lambda is_wrong, errors: drops & (np.arange(len(is_wrong)) > 0),
     )
+    monkeypatch.setattr("polyplane.estimator.planes.contest.Contender.equals", lambda *_: False)
     AMMClassifier(alpha="auto", multi_class=kind, n_estimators=2, max_iter=2).fit(X, Y)
-    if drops:  # after the first of two passes one of six is left
-        announced[0] = announced[0] * (6 + 1) // (6 + 6)
+    if drops:  # after the first of two passes one of six is left, and three at most else
+        announced[0] = announced[0] * 6 // (6 + 3)
     assert made == announced
     assert len(made) == 2

@@ -28,12 +28,13 @@ from polyplane.engine.planes.planes import (
     zero_planes,
 )
 from polyplane.estimator import progress
+from polyplane.estimator.planes import hyperplane_classifier
 from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
 from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, Walk, visit
 from polyplane.estimator.side_by_side import for_each
 from polyplane.model.decomposition import Problem
 from tests.exact import only_model
-from tests.searches import looks_at_held_out_rows, lowest_after_rounds
+from tests.searches import looks_at_held_out_rows, lowest_after_looks
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.integers(0, 4, (40, 5)).astype(np.float32)
@@ -223,9 +224,29 @@ def test_automatic_alpha_is_from_the_grid_and_trains_as_if_given(estimator):
 
 def test_automatic_alpha_has_the_lowest_error_on_held_out_rows(estimator):
     with looks_at_held_out_rows(type(estimator)) as seen:
-        model = estimator.set_params(alpha="auto", validation_fraction=0.25).fit(X, Y)
-    assert {is_wrong.size for _, _, is_wrong in seen} == {10}
-    assert model.alpha_ == lowest_after_rounds(seen, "alpha", ALPHAS, n_passes=3)
+        model = estimator.set_params(alpha="auto").fit(X, Y)
+    for k in range(0, len(seen), 3):  # an alpha, tried without one third of the rows each
+        rows = np.concatenate([look.rows for look in seen[k : k + 3]])
+        assert sorted(rows.tolist()) == list(range(Y.size))
+    assert model.alpha_ == lowest_after_looks(seen, "alpha")
+
+
+def test_automatic_alpha_of_many_rows_is_judged_by_some_of_one_half(monkeypatch):
+    monkeypatch.setattr(hyperplane_classifier, "MANY_ROWS", 40)
+    monkeypatch.setattr(hyperplane_classifier, "MOST_JUDGED", 15)
+    with looks_at_held_out_rows(AMMClassifier) as seen:
+        model = AMMClassifier(alpha="auto", random_state=0).fit(X, Y)
+    assert {look.is_wrong.size for look in seen} == {15}
+    assert {tuple(look.rows.tolist()) for look in seen} == {tuple(seen[0].rows.tolist())}
+    assert {look.training.courses[0].n_rows for look in seen} == {Y.size // 2}
+    assert model.alpha_ == lowest_after_looks(seen, "alpha")
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 5])
+def test_automatic_alpha_of_a_few_rows(n_rows):
+    few = np.arange(n_rows)
+    model = AMMClassifier(alpha="auto", random_state=0).fit(X[few], few % 2)
+    assert model.alpha_ in ALPHAS
 
 
 def test_automatic_alpha_does_not_depend_on_the_number_of_threads(estimator):

@@ -40,8 +40,9 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.pass_watch import PassWatch, watch_of
+from polyplane.estimator.planes.contest import Contender, looks_of, most_passes, winner
 from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
-from polyplane.estimator.planes.packs import clearly_behind, new_trial, pass_together, wrong_rows
+from polyplane.estimator.planes.packs import new_trial
 from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.estimator.planes.training import (
@@ -79,8 +80,9 @@ __all__ = [
 ]  # fmt: skip
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
-SEARCH_EPOCHS = 3
-HELD_OUT = 1  # the part of the rows that trials are judged by
+FOLDS = 3  # of the rows, each left out by one trial of a value
+MANY_ROWS = 30_000  # of which half is left out by a single trial, so that a search is no dearer
+MOST_JUDGED = 8_000  # rows by which a trial is judged
 SEED_OF_GIVEN = 0  # the same file gives the same model
 BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
 
@@ -98,7 +100,8 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         allowed=either(positive(), one_of("auto")),
         meaning=(
             "Regularisation, lambda of the papers. Larger is smoother. 'auto' tries 1e-2 to 1e-7 "
-            "on a held-out share of the rows and then fits all of them with the best."
+            "without parts of the rows, on which they are judged, and then fits all rows with the "
+            "best."
         ),
     )
     max_iter: int = parameter(
@@ -144,7 +147,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
     validation_fraction: float = parameter(
         default=0.1,
         allowed=between(0, 1),
-        meaning="Share of the rows held out by early stopping and by alpha='auto'.",
+        meaning="Share of the rows held out by early stopping.",
     )
     n_iter_no_change: int = parameter(
         default=3,
@@ -502,30 +505,44 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         labels: Array,
         seed: int,
     ) -> Any:
-        """The value of a parameter with the lowest error on held-out rows, others being fixed.
-
-        Values are tried side by side; what is clearly behind after a pass makes no other.
-        """
+        """The value of a parameter that does best on rows left out, others being fixed."""
         members = weighty(in_place(data.labels.size), data.weights)
-        members, held_out = stratified(members, data.labels, self.validation_fraction, seed)
-        parts = np.zeros(data.labels.size, np.int32)
-        parts[held_out] = HELD_OUT
-        epochs = min(self.max_iter, SEARCH_EPOCHS)
-        shared = {"max_iter": epochs, "n_jobs": 1, **fixed}
-        trials = [
-            new_trial(self, shared | {name: value}, data, labels, seed, parts, HELD_OUT)
-            for value in values
+        parts, judged_by = _parts_of(members, data.labels, seed)
+        contenders = [
+            Contender(
+                [
+                    new_trial(self, {"n_jobs": 1, **fixed, name: one}, data, labels, seed, parts, k)
+                    for k in judged_by
+                ]
+            )
+            for one in values
         ]
+        looks = looks_of(int(self.max_iter), members.size >= MANY_ROWS)
         n_threads = effective_n_jobs(self.n_jobs)
-        total = sum(self._count_steps(trial.training, data, members, epochs) for trial in trials)
+        of_a_pass = sum(
+            self._count_steps(one.training, data, members[parts[members] != one.left_out], 1)
+            for one in contenders[0].trials
+        )
+        total = most_passes(len(values), looks) * of_a_pass
         with progress(f"{self._title()}: {name}", total, self._shows(), is_search=True) as report:
-            for _ in range(epochs):
-                pass_together(trials, data, parts, n_threads, report)
-                is_wrong = np.stack([wrong_rows(trial, data, held_out) for trial in trials])
-                is_left = clearly_behind(is_wrong)
-                errors = is_wrong.mean(axis=1)[~is_left]
-                trials = [trial for k, trial in enumerate(trials) if not is_left[k]]
-        return getattr(trials[int(np.argmin(errors))].machine, name)
+            best = winner(contenders, data, parts, judged_by, looks, n_threads, report)
+        return values[best]
+
+
+def _parts_of(members: Array, labels: Array, seed: int) -> tuple[Array, dict[int, Array]]:
+    """The part of each row, and of each part that is left out the rows to judge by."""
+    parts = np.zeros(labels.size, np.int32)
+    if members.size >= MANY_ROWS:
+        _, left_out = stratified(members, labels, 0.5, seed)
+        parts[left_out] = 1
+        share = min(1.0, MOST_JUDGED / left_out.size)
+        return parts, {1: stratified(left_out, labels, share, seed)[1]}
+    judged_by: dict[int, Array] = {}
+    n_folds = min(FOLDS, members.size)
+    for k in range(n_folds):
+        members, judged_by[k] = stratified(members, labels, 1 / (n_folds - k), seed + k)
+        parts[judged_by[k]] = k
+    return parts, judged_by
 
 
 def _check_one_way(X_val: Any, eval_set: Any) -> None:

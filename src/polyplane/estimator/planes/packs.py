@@ -58,13 +58,11 @@ from polyplane.estimator.tables import width_of
 from polyplane.estimator.validation import TrainingData, weighty
 
 __all__ = [
-    "Trial", "become_fitted", "clearly_behind", "count_passes", "new_trial", "pass_together",
-    "wrong_rows",
+    "Trial", "become_fitted", "count_passes", "new_trial", "pass_together", "wrong_rows",
 ]  # fmt: skip
 
 MOST_BYTES = 1 << 20  # of the sums of a pack: what stays near the processor
 NOTHING_DUE = Due(0, 0)
-FAR_BEHIND = 2.0  # standard errors of the difference to the best, on the same rows
 
 
 @dataclass
@@ -92,7 +90,9 @@ def new_trial(
     own = data._replace(rows=with_own_page(data.rows))
     made._meet(training, labels, own)
     members = weighty(in_place(parts.size), data.weights)
-    made._set_out(training, own, members[parts[members] != left_out])
+    if left_out != NO_PART:
+        members = members[parts[members] != left_out]
+    made._set_out(training, own, members)
     return Trial(made, training, left_out)
 
 
@@ -109,14 +109,6 @@ def wrong_rows(trial: Trial, data: TrainingData, rows: Array) -> Array:
     """Which of these rows it gets wrong."""
     is_wrong: Array = trial.machine._wrong_rows(trial.training, data, rows)
     return is_wrong
-
-
-def clearly_behind(is_wrong: Array) -> Array:
-    """Which trials are left behind, given a line of wrong rows for each: see `FAR_BEHIND`."""
-    best = np.argmin(is_wrong.mean(axis=1))
-    lag = is_wrong.astype(np.float64) - is_wrong[best]
-    behind: Array = lag.mean(axis=1) > FAR_BEHIND * lag.std(axis=1) / np.sqrt(lag.shape[1])
-    return behind
 
 
 def become_fitted(trial: Trial, reader: Any, data: TrainingData, X: Any) -> Any:
@@ -177,8 +169,29 @@ def _groups(trials: Sequence[Trial], k: int, n_threads: int) -> list[list[Trial]
     rest.sort(key=lambda trial: (trial.left_out, -trial.training.models[k].rule.alpha))
     n_bytes = sum(trial.training.models[k].planes.sums.nbytes for trial in rest)
     n_groups = min(len(rest), max(n_threads, -(-n_bytes // MOST_BYTES)))
-    borders = np.linspace(0, len(rest), n_groups + 1).astype(int)
+    if n_groups == 1:
+        return [rest, *alone]
+    reached = np.cumsum(_shares_of_work(rest, k))
+    inner = np.searchsorted(reached, reached[-1] / n_groups * np.arange(1, n_groups)) + 1
+    borders = np.unique([0, *inner.tolist(), len(rest)]).tolist()
     return [rest[a:b] for a, b in pairwise(borders)] + alone
+
+
+def _shares_of_work(trials: Sequence[Trial], k: int) -> list[float]:
+    """What each is likely to take: of those that are of one mind, each later one takes less.
+
+    The largest alphas part first, and the smallest often stay together.
+    """
+    shares: list[float] = []
+    place, before = 0, None
+    for trial in trials:
+        is_same = before is not None and trial.left_out == before.left_out
+        if is_same and before is not None:
+            is_same = same_bits(before.training.models[k].planes, trial.training.models[k].planes)
+        place = place + 1 if is_same else 0
+        shares.append(1 / (1 + place))
+        before = trial
+    return shares
 
 
 def _fits_a_pack(trial: Trial, k: int) -> bool:
@@ -207,7 +220,12 @@ def _visit_alone(
 def _visit_as_pack(
     trials: Sequence[Trial], k: int, data: TrainingData, parts: Array, order: Array, report: Report
 ) -> None:
-    """One reading of the rows for all; it is cut where something is due for one of them."""
+    """One reading of the rows for all; it is cut where something is due for one of them.
+
+    Rows that nobody visits are not read.
+    """
+    if len({trial.left_out for trial in trials}) == 1:
+        order = order[parts[order] != trials[0].left_out]
     pack = _Pack(trials, k, data, parts)
     while pack.is_amid(order):
         before = pack.n_steps

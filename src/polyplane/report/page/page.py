@@ -28,8 +28,9 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 
 
 def page_of(content: Mapping[str, Any]) -> str:
-    """The page, as one text."""
-    sections = [(key, title, body(content)) for key, title, body in SECTIONS]
+    """The page, as one text; parts that are still to come are left out."""
+    to_come = content.get("to_come", ())
+    sections = [(key, title, body(content)) for key, title, body in SECTIONS if key not in to_come]
     links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
     parts = "".join(
         f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>'
