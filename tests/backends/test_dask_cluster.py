@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.estimator.files.saving import packed
+from polyplane.estimator.planes.hyperplane_classifier import found_by
 from tests.real_data import libsvm_set
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
@@ -78,6 +80,10 @@ def same(one, other):
         pp.PegasosClassifier(random_state=1, max_iter=3, multi_class="ovo"),
         pp.PassiveAggressiveClassifier(random_state=1, max_iter=3),
         pp.CPMClassifier(random_state=1, max_iter=3, entropy=0.0, n_planes=4),
+        pp.PolyplaneClassifier(random_state=1),
+        pp.PolyplaneClassifier(random_state=1, search=False, class_weight={0: 0.0, 1: 3.0}),
+        machine(alpha="auto"),
+        machine(class_weight="balanced"),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -86,6 +92,56 @@ def test_one_partition_is_fit_bit_for_bit(client, estimator):
     expected = type(estimator)(**estimator.get_params()).fit(X, y)
     same(dask_cluster.fit(estimator, *arrays(X, y, 1), client=client), expected)
     np.testing.assert_array_equal(estimator.history_, expected.history_)
+
+
+def test_what_all_rows_tell_does_not_depend_on_partitions(client):
+    """Settings, maps of columns, first planes and weights of classes; so only orders differ."""
+    X, y = rows()
+    settings = {"random_state": 1, "search": False, "max_iter": 3, "class_weight": "balanced"}
+    machines = [pp.PolyplaneClassifier(shuffle=False, **settings), machine(alpha="auto")]
+    for estimator in machines:
+        for n_partitions in (2, 8):
+            parts = arrays(X, y, n_partitions)
+            made = clone(estimator)
+            dask_cluster.fit(made, *parts, client=client, learners=1)
+            expected = clone(estimator).fit(X, y)
+            assert found_by(made) == found_by(expected)
+            if not estimator.shuffle:
+                np.testing.assert_allclose(made.planes_, expected.planes_, rtol=1e-4, atol=1e-6)
+
+
+def test_a_sample_has_rows_of_every_class(client, monkeypatch):
+    """Classes that are rare, and sorted to the end, have planes as well."""
+    monkeypatch.setattr(dask_cluster, "SAMPLED_ROWS", 300)
+    X, y = rows(3000)
+    y = np.sort(y)
+    y[-3:] = 7
+    estimator = pp.PolyplaneClassifier(random_state=1, search=False, max_iter=3)
+    dask_cluster.fit(estimator, *arrays(X, y, 6), client=client, learners=2)
+    assert estimator.classes_.tolist() == [0, 1, 2, 7]
+    assert set(estimator.plane_classes_) == {0, 1, 2, 7}
+
+
+def test_polyplane_goes_on_from_a_checkpoint(client, tmp_path):
+    X, y = rows(3000)
+    parts, path = arrays(X, y, 4), tmp_path / "model"
+    settings = {"random_state": 1, "search": False, "max_iter": 4, "class_weight": "balanced"}
+    whole = dask_cluster.fit(pp.PolyplaneClassifier(**settings), *parts, client=client)
+
+    def stop(estimator):
+        if estimator.n_iter_ == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dask_cluster.fit(
+            pp.PolyplaneClassifier(**settings), *parts, client=client, checkpoint=path,
+            callback=stop,
+        )  # fmt: skip
+    half = pp.load(path)
+    assert half.class_weight == "balanced"
+    assert half.score(X, y) > 0.5
+    same(dask_cluster.fit(half, *parts, client=client, resume=True), whole)
+    assert whole.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("n_partitions", [2, 8, 32])
@@ -261,13 +317,10 @@ def test_a_partition_that_cannot_be_used_is_numbered_and_leaves_the_estimator(cl
         (pp.LaSVMClassifier(), "mixes hyperplanes"),
         (pp.GAMMClassifier(), "clones"),
         (pp.SAMMClassifier(), "penalty"),
-        (pp.PolyplaneClassifier(), "trials on all rows"),
-        (machine(alpha="auto"), "give a number"),
         (machine(mode="batch"), "'online'"),
         (machine(early_stopping=True), "evaluate"),
-        (machine(class_weight="balanced"), "dict"),
         (machine(warm_start=True), "resume=True"),
-        (pp.MMClassifier(init="kmeans"), "random"),
+        (pp.PolyplaneClassifier(early_stopping=True), "evaluate"),
         (pp.CPMClassifier(max_steps=10), "rounds"),
     ],
 )

@@ -13,9 +13,10 @@ Faults    A task is a pure function of the shared model and a partition, which D
           a worker is lost. The shared model is on every worker; no round depends on earlier ones.
 """
 
+import math
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from polyplane.backends.dask_partitions import (
     partitions_of,
     survey,
 )
-from polyplane.data.chunk_sizes import widened
+from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
 from polyplane.engine.planes.planes import Array
@@ -43,14 +44,20 @@ from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.rounds import (
     Along,
+    Census,
+    Task,
     alone,
     become_round,
     begun,
+    begun_by_sample,
+    completed,
+    count_passes,
     learned,
     mixed_shares,
     next_model,
     set_out,
     shares_of,
+    weights_of_classes,
 )
 from polyplane.estimator.resuming import interrupts_wait
 from polyplane.estimator.tables import layout_of, width_of
@@ -76,24 +83,20 @@ except ImportError as error:
 __all__ = ["ALIKE", "Evaluation", "evaluate", "fit", "mix_rows", "predict"]
 
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
-SAMPLED_ROWS = 100_000  # of dataframes, over all partitions, from which their layout is learned
+SAMPLED_ROWS = 100_000  # over all partitions, for what looks at all rows before the first step
+ROWS_OF_A_CLASS = 100  # that a sample has of each, where there are as many
 
 MIXABLE = (
     AMMClassifier, CPMClassifier, MMClassifier, PassiveAggressiveClassifier, PegasosClassifier,
-    Poly2Classifier,
+    Poly2Classifier, PolyplaneClassifier,
 )  # fmt: skip
 WHY_NOT = {
     GAMMClassifier: "clones carry the past of their plane, and a mixture would count it twice",
     SAMMClassifier: "its penalty acts by the steps of a whole training, which a mixture cuts short",
-    PolyplaneClassifier: "its settings and its maps of columns are found by trials on all rows",
 }
 UNFIT_SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "alpha": (lambda v: isinstance(v, str), "give a number, found on a sample"),
-    "entropy": (lambda v: isinstance(v, str), "give a number, found on a sample"),
-    "class_weight": (lambda v: isinstance(v, str), "give a dict of weights"),
     "early_stopping": (bool, "set it to False, and look at evaluate"),
     "mode": (lambda v: v != "online", "set it to 'online'"),
-    "init": (lambda v: v != "random", "leave init='random'"),
     "max_steps": (lambda v: v is not None, "leave it None, and give rounds"),
     "warm_start": (bool, "set it to False; resume=True goes on from a model"),
 }
@@ -130,19 +133,21 @@ def fit(
     """
     client = client or default_client()
     _check_mixable(estimator)
-    n_rounds = int(estimator.max_iter) if rounds is None else int(rounds)
-    if n_rounds < 1 or (learners is not None and learners < 1):
+    if (rounds is not None and rounds < 1) or (learners is not None and learners < 1):
         raise ValueError("rounds and learners must be whole numbers of at least 1.")
+    goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     rows = _load(client, partitions_of(X, y, options), n_learners)
     groups = _shared_out(rows, n_learners)
-    if _goes_on(estimator, resume):
-        _check_known(estimator, rows)
-        model = packed(estimator)
-    else:
-        model = _first_model(estimator, rows)
-    for _ in range(int(unpacked(model).n_iter_), n_rounds):
-        model = _one_round(client, model, groups, alike)
+    machine = _that_travels(estimator, rows, rounds, goes_on)
+    sample = _sampled(rows) if _needs_sample(machine, rows) else None
+    model = packed(machine) if goes_on else _first_model(machine, rows, sample)
+    begun = unpacked(model)
+    n_rounds = count_passes(begun)
+    for number in range(int(begun.n_iter_), n_rounds):
+        model = _one_round(client, model, groups, n_rounds, alike)
+        if number == n_rounds - 1 and sample is not None:
+            model = _result_of_sample(client.submit(_completed, model, sample, pure=False))
         with interrupts_wait():
             become_round(estimator, model)
             if checkpoint is not None:
@@ -165,6 +170,15 @@ class _Rows(NamedTuple):
         """All labels, sorted."""
         found: Array = np.unique(np.concatenate([one.labels for one in self.surveys]))
         return found
+
+    def census(self, places: Iterable[int] | None = None) -> Census:
+        """Rows of each class, in all partitions or in some."""
+        labels = self.classes
+        n_rows = np.zeros(labels.size, np.int64)
+        for k in range(len(self.surveys)) if places is None else places:
+            one = self.surveys[k]
+            n_rows[np.searchsorted(labels, one.labels)] += one.label_counts
+        return Census(labels, n_rows)
 
     @property
     def n_columns(self) -> int:
@@ -252,7 +266,14 @@ class _Part(NamedTuple):
     number: int
 
 
-def _shared_out(rows: _Rows, n_learners: int) -> list[list[_Part]]:
+class _Learner(NamedTuple):
+    """Who learns some of the partitions."""
+
+    parts: Sequence[_Part]
+    rows: Census
+
+
+def _shared_out(rows: _Rows, n_learners: int) -> list[_Learner]:
     """The partitions of each learner: neighbours, which are mostly on one worker."""
     n_groups = min(n_learners, len(rows.chunks))
     groups = np.array_split(np.arange(len(rows.chunks)), n_groups)
@@ -268,15 +289,35 @@ def _shared_out(rows: _Rows, n_learners: int) -> list[list[_Part]]:
                 stacklevel=3,
             )
             break
-    return [[_Part(rows.chunks[k], rows.numbers[k]) for k in group] for group in groups]
+    return [
+        _Learner([_Part(rows.chunks[k], rows.numbers[k]) for k in group], rows.census(group))
+        for group in groups
+    ]
 
 
-def _first_model(estimator: Any, rows: _Rows) -> PackedModel:
+def _that_travels(estimator: Any, rows: _Rows, rounds: int | None, goes_on: bool) -> Any:
+    """The estimator as learners have it: what all rows and rounds settle is said in numbers."""
+    if goes_on:
+        _check_known(estimator, rows)
+    machine = unpacked(packed(estimator)) if goes_on else clone(estimator)
+    machine.set_params(class_weight=weights_of_classes(estimator, rows.census()))
+    return machine if rounds is None else machine.set_params(max_iter=int(rounds))
+
+
+def _needs_sample(machine: Any, rows: _Rows) -> bool:
+    """Whether it begins, or ends, with what only many rows of all kinds can tell."""
+    is_to_find = "auto" in (machine.alpha, getattr(machine, "entropy", None))
+    starts_from_rows = getattr(machine, "init", "random") != "random"
+    return rows.surveys[0].is_table or is_to_find or starts_from_rows
+
+
+def _first_model(machine: Any, rows: _Rows, sample: Any) -> PackedModel:
     """The model before the first step, that all learners share."""
-    machine, has_begun = clone(estimator), False
-    if rows.surveys[0].is_table:
-        X, y = _sampled(rows)
-        has_begun = begun(machine, X, y, rows.classes, rows.n_columns)
+    if sample is not None:
+        words = machine, sample, rows.n_columns, rows.census()
+        model: PackedModel = _result_of_sample(rows.client.submit(_begun_by, *words, pure=False))
+        return model
+    has_begun = False
     for number, chunk in zip(rows.numbers, rows.chunks, strict=True):
         if has_begun:
             break
@@ -303,45 +344,88 @@ def _check_known(estimator: Any, rows: _Rows) -> None:
 def _begun(machine: Any, chunk: Chunk, classes: Array, n_columns: int) -> tuple[Any, bool]:
     machine = clone(machine) if training_of(machine) is None else machine
     has_begun = begun(machine, chunk.X, chunk.y, classes, n_columns)
-    if layout_of(machine) is not None and not is_frame(chunk.X):
-        raise ValueError("X has gaps (NaN), which a cluster takes from dask dataframes only")
+    _check_no_gaps(machine, chunk)
     return machine, has_begun
 
 
-def _sampled(rows: _Rows) -> tuple[Any, Any]:
-    """Rows of a table from all partitions, from which its layout is learned."""
-    share = min(1.0, SAMPLED_ROWS / sum(one.n_rows for one in rows.surveys))
-    tasks = rows.client.map(_sample, rows.chunks, share=share, pure=False)
-    parts = [_result(task, number) for number, task in zip(rows.numbers, tasks, strict=True)]
-    frames = [part.X for part in parts]
+def _check_no_gaps(machine: Any, chunk: Chunk) -> None:
+    if layout_of(machine) is not None and not is_frame(chunk.X):
+        raise ValueError("X has gaps (NaN), which a cluster takes from dask dataframes only")
+
+
+def _begun_by(machine: Any, sample: Chunk, n_columns: int, census: Census) -> PackedModel:
+    machine = clone(machine)
+    begun_by_sample(machine, sample.X, sample.y, n_columns, census)
+    _check_no_gaps(machine, sample)
+    return packed(machine)
+
+
+def _completed(model: PackedModel, sample: Chunk) -> PackedModel:
+    return completed(model, sample.X, sample.y)
+
+
+def _sampled(rows: _Rows) -> Any:
+    """Rows from all partitions, on one worker; all of them, where there are not more."""
+    labels, n_rows = rows.census()
+    share = min(1.0, SAMPLED_ROWS / n_rows.sum())
+    shares = dict(
+        zip(labels.tolist(), np.clip(ROWS_OF_A_CLASS / n_rows, share, 1.0).tolist(), strict=True)
+    )
+    tasks = rows.client.map(_sample, rows.chunks, shares=shares, pure=False)
+    return rows.client.submit(_joined, tasks, pure=False)
+
+
+def _sample(chunk: Chunk, shares: Mapping[Any, float]) -> Chunk:
+    """Of each class every so-many-th row."""
+    places = []
+    for label in np.unique(chunk.y).tolist():
+        own = np.flatnonzero(chunk.y == label)
+        n_wanted = math.ceil(own.size * shares[label])
+        places.append(own[np.linspace(0, own.size - 1, n_wanted).astype(np.int64)])
+    chosen = np.sort(np.concatenate(places))
+    X = chunk.X.iloc if is_frame(chunk.X) else chunk.X
+    return Chunk(X[chosen], chunk.y[chosen])
+
+
+def _joined(parts: list[Chunk]) -> Chunk:
+    """Chunks of any kind as one."""
+    if not is_frame(parts[0].X):
+        return joined(list(parts))
     pandas: Any = sys.modules["pandas"]  # whose frames these are: it need not be installed else
-    return pandas.concat(frames), np.concatenate([part.y for part in parts])
+    return Chunk(pandas.concat([part.X for part in parts]), np.concatenate([p.y for p in parts]))
 
 
-def _sample(chunk: Chunk, share: float) -> Chunk:
-    """Every so-many-th row of a table."""
-    n_rows = chunk.X.shape[0]
-    places = np.unique(np.linspace(0, n_rows - 1, max(1, round(n_rows * share))).astype(np.int64))
-    return Chunk(chunk.X.iloc[places], chunk.y[places])
+def _result_of_sample(future: Any) -> Any:
+    """Of a task about the sample; what is wrong with it is said in one sentence."""
+    try:
+        return future.result()
+    except (TypeError, ValueError) as error:
+        words = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"A sample of all partitions cannot be used: {words}") from error
 
 
 def _one_round(
-    client: Client, before: PackedModel, groups: Sequence[Sequence[_Part]], alike: float
+    client: Client,
+    before: PackedModel,
+    groups: Sequence[_Learner],
+    n_rounds: int,
+    alike: float,
 ) -> PackedModel:
     """All learners once over their partitions, and the mixture."""
     (model,) = client.scatter([before], broadcast=True, hash=False)
-    holders = _holders(client, [part.chunk for group in groups for part in group])
+    holders = _holders(client, [part.chunk for group in groups for part in group.parts])
     begun_here = [model]
     try:
         ends = []
         for number, group in enumerate(groups):
-            along = model
-            for k, part in enumerate(group):
-                near, learner = _near(holders[part.chunk.key]), number if k == 0 else 0
-                along = client.submit(_learn, along, *part, learner, pure=False, **near)
+            along, task = model, Task(number, group.rows, n_rounds)
+            for k, part in enumerate(group.parts):
+                told = *part, task if k == 0 else None
+                near = _near(holders[part.chunk.key])
+                along = client.submit(_learn, along, *told, pure=False, **near)
                 begun_here.append(along)
             ends.append(along)
-        last = _mixed(client, model, ends, alike, begun_here)
+        last = _mixed(client, model, ends, n_rounds, alike, begun_here)
         reached: PackedModel = last.result()
         return reached
     except BaseException:
@@ -349,10 +433,17 @@ def _one_round(
         raise
 
 
-def _mixed(client: Client, model: Any, ends: list[Any], alike: float, begun_here: list[Any]) -> Any:
+def _mixed(
+    client: Client,
+    model: Any,
+    ends: list[Any],
+    n_rounds: int,
+    alike: float,
+    begun_here: list[Any],
+) -> Any:
     """What all learners reached, by a tree of pairs: no task holds more than two."""
     if len(ends) == 1:
-        return client.submit(alone, ends[0], pure=False)
+        return client.submit(alone, ends[0], n_rounds, pure=False)
     level = [client.submit(shares_of, end, model, pure=False) for end in ends]
     while len(level) > 1:
         begun_here += level
@@ -362,13 +453,13 @@ def _mixed(client: Client, model: Any, ends: list[Any], alike: float, begun_here
             for pair in pairs
         ]
     begun_here += level
-    return client.submit(next_model, model, level[0], pure=False)
+    return client.submit(next_model, model, level[0], n_rounds, pure=False)
 
 
-def _learn(along: Along | PackedModel, chunk: Chunk, number: int, learner: int) -> Along:
+def _learn(along: Along | PackedModel, chunk: Chunk, number: int, task: Task | None) -> Along:
     start = set_out(along) if isinstance(along, PackedModel) else along
     try:
-        return learned(start, chunk.X, chunk.y, learner)
+        return learned(start, chunk.X, chunk.y, task)
     except (TypeError, ValueError) as error:
         raise _unusable(number, error) from error
 

@@ -53,15 +53,16 @@ class Survey(NamedTuple):
     n_rows: int
     n_columns: int
     labels: Array  # that occur, sorted
+    label_counts: Array  # rows of each
     is_table: bool
     is_sparse: bool
 
 
 def survey(chunk: Chunk) -> Survey:
     """What there is to know of a partition."""
-    labels = np.unique(np.asarray(chunk.y))
+    labels, counts = np.unique(np.asarray(chunk.y), return_counts=True)
     n_rows, n_columns = chunk.X.shape
-    return Survey(n_rows, n_columns, labels, is_frame(chunk.X), sp.issparse(chunk.X))
+    return Survey(n_rows, n_columns, labels, counts, is_frame(chunk.X), sp.issparse(chunk.X))
 
 
 def is_array_like(X: Any) -> bool:
