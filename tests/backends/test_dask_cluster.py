@@ -27,7 +27,7 @@ import dask.dataframe as dd
 from dask.delayed import delayed
 from distributed import Client, LocalCluster, wait
 
-from polyplane.backends import dask_cluster
+from polyplane.backends import dask_cluster, dask_partitions
 
 
 @pytest.fixture(scope="module")
@@ -283,12 +283,10 @@ def test_a_file_that_cannot_be_read_is_named(client, tmp_path):
     gone = [str(tmp_path / "a.libsvm"), str(tmp_path / "gone.libsvm")]
     with pytest.raises(pp.DataError, match=r"gone\.libsvm"):
         dask_cluster.fit(machine(), gone, client=client)
-    (tmp_path / "c.csv").write_text("a,b,label\n1,red,0\n2,blue,1\n")
-    with pytest.raises(pp.DataError, match=r"c\.csv.*dask.dataframe"):
-        dask_cluster.fit(machine(), str(tmp_path / "c.csv"), client=client)
-    (tmp_path / "d.csv").write_text("a,b,label\n1,2,0\n2,,1\n3,4,1\n")
-    with pytest.raises(pp.DataError, match=r"d\.csv.*dask.dataframe"):
-        dask_cluster.fit(machine(), str(tmp_path / "d.csv"), client=client)
+    (tmp_path / "c.csv").write_text("a,b,label\n1,2,0\n2,4,1\n" + "3,5,1\n" * 300)
+    (tmp_path / "d.csv").write_text("a,c,label\n1,2,0\n2,3,1\n3,4,1\n")
+    with pytest.raises(pp.DataError, match=r"d\.csv.*'b'"):
+        dask_cluster.fit(machine(), str(tmp_path / "[cd].csv"), client=client)
 
 
 def test_a_partition_that_cannot_be_used_is_numbered_and_leaves_the_estimator(client):
@@ -358,6 +356,59 @@ def test_nothing_is_left_of_an_earlier_fit(client):
     dask_cluster.fit(estimator, *arrays(X, y, 1), client=client)
     same(estimator, machine().fit(X, y))
     assert not hasattr(estimator, "feature_names_in_")
+
+
+# ---- files in ranges ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv.gz"])
+def test_tables_in_files_are_laid_out_and_cut(client, tmp_path, monkeypatch, kind):
+    """Text with line ends in it, gaps, and words as labels; model files know the columns."""
+    X, y = rows(3000)
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    table["a"] = np.array(["red", 'gr"een', "bl\nue", "black, or", "white"])[X[:, 0].astype(int)]
+    table.loc[::7, "b"] = np.nan
+    table["label"] = np.array(["no", "yes", "maybe"])[y]
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        table.to_parquet(path, row_group_size=500)
+    else:
+        table.to_csv(path, index=False)
+    monkeypatch.setattr(dask_partitions, "LEAST_RANGE_BYTES", 1000)
+    whole = pp.read(path)
+    settings = {"random_state": 1, "search": False, "max_iter": 3, "shuffle": False}
+    expected = pp.PolyplaneClassifier(**settings).fit(*whole)
+    for n_learners in (1, 4):
+        made = pp.PolyplaneClassifier(**settings)
+        dask_cluster.fit(made, path, client=client, learners=n_learners, rounds=3)
+        if n_learners == 1:
+            np.testing.assert_array_equal(made.planes_, expected.planes_)
+        known = pp.stream(path)
+        known.all_chunks()
+        assert made.layout_.feature_names == known.layout.feature_names
+        pp.save(made, tmp_path / "model")
+        again = pp.load(tmp_path / "model")
+        np.testing.assert_array_equal(
+            again.predict(table.drop(columns="label")), made.predict(whole[0])
+        )
+        assert dask_cluster.evaluate(made, path, client=client).error == pytest.approx(
+            1 - made.score(*whole)
+        )
+
+
+def test_a_large_file_is_cut_for_the_learners(client, tmp_path, monkeypatch):
+    X, y = rows(3000)
+    X[:, 0] += 1
+    path = tmp_path / "rows.libsvm"
+    write(path, [Chunk(X, y)])
+    monkeypatch.setattr(dask_partitions, "LEAST_RANGE_BYTES", 1000)
+    parts = dask_partitions.partitions_of(str(path), n_wanted=6)
+    assert len(parts) == 6
+    chunks = client.gather(client.compute([part.chunk for part in parts]))
+    np.testing.assert_array_equal(np.vstack([one.X.toarray() for one in chunks]), X)
+    estimator = machine(shuffle=False)
+    dask_cluster.fit(estimator, str(path), client=client, learners=1)
+    same(estimator, machine(shuffle=False).fit(X, y))
 
 
 # ---- rows stay ---------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from polyplane.backends.dask_partitions import (
 from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
+from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
@@ -60,7 +61,7 @@ from polyplane.estimator.planes.rounds import (
     weights_of_classes,
 )
 from polyplane.estimator.resuming import interrupts_wait
-from polyplane.estimator.tables import layout_of, width_of
+from polyplane.estimator.tables import give_layout, layout_of, take_layout, width_of
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.growing_amm import GAMMClassifier
@@ -137,7 +138,7 @@ def fit(
         raise ValueError("rounds and learners must be whole numbers of at least 1.")
     goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
-    rows = _load(client, partitions_of(X, y, options), n_learners)
+    rows = _load(client, partitions_of(X, y, options, n_learners), n_learners)
     groups = _shared_out(rows, n_learners)
     machine = _that_travels(estimator, rows, rounds, goes_on)
     sample = _sampled(rows) if _needs_sample(machine, rows) else None
@@ -150,6 +151,7 @@ def fit(
             model = _result_of_sample(client.submit(_completed, model, sample, pure=False))
         with interrupts_wait():
             become_round(estimator, model)
+            give_layout(estimator, rows.layout)
             if checkpoint is not None:
                 save(estimator, Path(checkpoint))
         if callback is not None:
@@ -164,6 +166,7 @@ class _Rows(NamedTuple):
     chunks: list[Any]  # futures
     surveys: list[Survey]
     numbers: list[int]  # of the partitions among all
+    layout: Layout | None  # of files that are tables
 
     @property
     def classes(self) -> Array:
@@ -210,7 +213,10 @@ def _load(client: Client, parts: Sequence[Partition], n_learners: int) -> _Rows:
     if not held:
         raise ValueError(f"X has no rows in any of its {len(parts)} partitions.")
     _check_alike(surveys, held)
-    return _Rows(client, [futures[k] for k in held], [surveys[k] for k in held], held)
+    settled = None if parts[0].settled is None else client.compute(parts[0].settled).result()
+    plain = None if settled is None else settled.layout
+    layout = None if plain is None else Layout.from_dict(plain, is_frozen=True)
+    return _Rows(client, [futures[k] for k in held], [surveys[k] for k in held], held, layout)
 
 
 def _holders(client: Client, chunks: Sequence[Any]) -> dict[Any, Any]:
@@ -297,9 +303,11 @@ def _shared_out(rows: _Rows, n_learners: int) -> list[_Learner]:
 
 def _that_travels(estimator: Any, rows: _Rows, rounds: int | None, goes_on: bool) -> Any:
     """The estimator as learners have it: what all rows and rounds settle is said in numbers."""
-    if goes_on:
-        _check_known(estimator, rows)
     machine = unpacked(packed(estimator)) if goes_on else clone(estimator)
+    if goes_on and not rows.surveys[0].is_table:
+        take_layout(machine)  # rows of files are laid out as they are read
+    if goes_on:
+        _check_known(machine, rows)
     machine.set_params(class_weight=weights_of_classes(estimator, rows.census()))
     return machine if rounds is None else machine.set_params(max_iter=int(rounds))
 

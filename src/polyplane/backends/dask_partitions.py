@@ -3,9 +3,10 @@
 Arrays    dask arrays X and y, cut at the same rows; X is not cut between columns.
 Frames    a dask dataframe X and a series y with the same partitions.
 Chunks    a list of delayed pairs (X, y), or of pairs of delayed X and y.
-Files     a path, a pattern with wildcards or a list of these: each file is one partition, read by
-          the worker that learns it. The first file settles where indices of LIBSVM text start,
-          whether labels are text, and which columns tables have.
+Files     a path, a pattern with wildcards or a list of these: each file, or range of a large one
+          (`data/ranges.py`), is a partition, read by the worker that learns it. The first file
+          settles where indices of LIBSVM text start and whether labels are text; the layout of
+          tables is learned from the first rows of all partitions.
 In rounds rows stay where they are loaded; `mix_rows` is there to move them.
 """
 
@@ -19,10 +20,10 @@ import scipy.sparse as sp
 
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.formats import is_path, settled_by
+from polyplane.data.formats import ReadOptions, is_path, settled_by
+from polyplane.data.ranges import Range, exact_ranges, quotes_in, ranges_of, read_range, sample_of
 from polyplane.data.reading import CHUNK_ROWS, stream
 from polyplane.data.table.frames import is_frame
-from polyplane.data.table.kinds import ASIDE
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 
@@ -35,9 +36,11 @@ except ImportError as error:
         "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
     ) from error
 
-__all__ = ["Partition", "Survey", "is_array_like", "mix_rows", "partitions_of", "survey"]
+__all__ = ["Partition", "Settled", "Survey", "is_array_like", "mix_rows", "partitions_of", "survey"]
 
 NO_LABELS = np.empty(0)
+RANGE_BYTES, LEAST_RANGE_BYTES = 1 << 26, 1 << 20  # of a file that is cut
+SAMPLE_BYTES = 1 << 25  # of all files together, from which the layout of tables is learned
 
 
 class Partition(NamedTuple):
@@ -45,6 +48,7 @@ class Partition(NamedTuple):
 
     chunk: Any  # delayed
     key: Any  # under which workers hold X, if they do already
+    settled: Any = None  # delayed: what is the same for all files
 
 
 class Survey(NamedTuple):
@@ -75,9 +79,12 @@ def _is_dask_frame(X: Any) -> bool:
 
 
 def partitions_of(
-    X: Any, y: Any = None, options: Mapping[str, Any] | None = None
+    X: Any, y: Any = None, options: Mapping[str, Any] | None = None, n_wanted: int = 1
 ) -> list[Partition]:
-    """The partitions of all kinds of input; `options` are those of `polyplane.read`, for files."""
+    """The partitions of all kinds of input; `options` are those of `polyplane.read`, for files.
+
+    Files are cut so that there are `n_wanted`, if they are large enough for that.
+    """
     if options and not _are_paths(X):
         raise ValueError(f"{', '.join(options)}: options are for files, which X does not name.")
     if is_array_like(X):
@@ -87,7 +94,7 @@ def partitions_of(
     if y is not None:
         raise ValueError("y goes with a dask array or dataframe; files and chunks bring labels.")
     if _are_paths(X):
-        return _file_partitions(X, dict(options or {}))
+        return _file_partitions(X, dict(options or {}), n_wanted)
     if isinstance(X, list | tuple) and len(X) and all(_is_delayed_pair(one) for one in X):
         return [Partition(delayed(_chunk_of_pair)(one), _key_of(one)) for one in X]
     raise TypeError(
@@ -157,12 +164,26 @@ def _are_paths(X: Any) -> bool:
     return is_path(X) or (isinstance(X, list | tuple) and len(X) > 0 and all(map(is_path, X)))
 
 
-def _file_partitions(X: Any, options: dict[str, Any]) -> list[Partition]:
-    """One for each file; patterns are looked up here, files are opened by workers."""
+def _file_partitions(X: Any, options: dict[str, Any], n_wanted: int) -> list[Partition]:
+    """Patterns are looked up and large files cut here, files are read by workers."""
     paths = [path for one in ([X] if is_path(X) else X) for path in _paths(os.fspath(one))]
-    stream(paths, **options)  # refuses options that there are not
-    first = delayed(_settled)(paths[0], options)
-    return [Partition(delayed(_read)(path, options, first), None) for path in paths]
+    wanted = stream(paths, **options).options  # refuses options that there are not
+    parts = [part for path in paths for part in _exact_ranges(path, wanted, len(paths), n_wanted)]
+    first = delayed(_settled)(paths[0], options, parts)
+    return [Partition(delayed(_read)(part, options, first), None, first) for part in parts]
+
+
+def _exact_ranges(path: str, options: ReadOptions, n_files: int, n_wanted: int) -> list[Any]:
+    """The ranges of a file, or it as a whole; where records of CSV begin is for workers to see."""
+    n_bytes = RANGE_BYTES
+    if n_files < n_wanted and os.path.isfile(path):
+        of_file = os.path.getsize(path) * n_files // n_wanted
+        n_bytes = min(RANGE_BYTES, max(LEAST_RANGE_BYTES, of_file))
+    parts = ranges_of(path, options, n_bytes)
+    if parts[0].kind != "csv" or len(parts) == 1:
+        return list(parts)
+    exact = delayed(exact_ranges, nout=len(parts))
+    return list(exact(parts, [delayed(quotes_in)(part) for part in parts]))
 
 
 def _paths(path: str) -> list[str]:
@@ -174,40 +195,38 @@ def _paths(path: str) -> list[str]:
     return found
 
 
-class _Settled(NamedTuple):
-    """What the first of several files settles for the others."""
+class Settled(NamedTuple):
+    """What is the same for all files."""
 
-    text: Mapping[str, Any]
+    text: Mapping[str, Any]  # of LIBSVM text
     layout: Any  # of a table, as plain values; None of others
 
 
-def _settled(path: str, options: Mapping[str, Any]) -> _Settled:
+def _settled(path: str, options: Mapping[str, Any], parts: Sequence[Range]) -> Settled:
     source = stream(path, **options)
-    next(iter(source))
-    layout = source.layout.to_dict() if source.layout.sources else None
-    return _Settled(settled_by(path, CHUNK_ROWS, source.options), layout)
+    tables = [part for part in parts if part.kind in ("csv", "parquet") and part.start < part.stop]
+    if tables:
+        layout = sample_of(tables, source.options, SAMPLE_BYTES)
+    else:
+        layout = source.layout
+        next(iter(source))
+        if layout.sources:  # of a file that cannot be cut: all of its rows tell
+            whole = stream(path, **options)
+            whole.all_chunks()
+            layout = whole.layout
+    plain = layout.to_dict() if layout.sources else None
+    return Settled(settled_by(path, CHUNK_ROWS, source.options), plain)
 
 
-def _read(path: str, options: Mapping[str, Any], first: _Settled) -> Chunk:
-    """The rows of a file, laid out as those of the first."""
+def _read(part: Range, options: Mapping[str, Any], first: Settled) -> Chunk:
+    """The rows of a file or range, laid out as all are."""
     layout = None if first.layout is None else Layout.from_dict(first.layout, is_frozen=True)
-    source = stream(path, layout=layout, **options)
+    source = stream(part.path, layout=layout, **options)
+    if part.kind is not None:
+        layout = layout or Layout()
+        return read_range(part, source.options, first.text, layout, source.skips_bad)
     source.settled = dict(first.text)
-    chunk = joined(list(source))
-    _check_plain(source.layout, path)
-    return chunk
-
-
-def _check_plain(layout: Layout, path: str) -> None:
-    """Categories and medians would have to be learned from all files, not from the first."""
-    is_aside = any(source.kind == ASIDE for source in layout.sources)
-    if not layout.sources or (layout.is_dense and not layout.gaps and not is_aside):
-        return
-    raise DataError(
-        "has columns that are no numbers, or gaps, which a cluster takes from dask dataframes "
-        "only: read it with dask.dataframe",
-        path,
-    )
+    return joined(list(source))
 
 
 # ---- moving rows -------------------------------------------------------------------------
