@@ -17,6 +17,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,6 +61,7 @@ from polyplane.estimator.planes.rounds import (
     shares_of,
     weights_of_classes,
 )
+from polyplane.estimator.progress import Report, progress
 from polyplane.estimator.resuming import interrupts_wait
 from polyplane.estimator.tables import give_layout, layout_of, take_layout, width_of
 from polyplane.hyperplane.amm import AMMClassifier
@@ -75,13 +77,13 @@ from polyplane.hyperplane.sparse_amm import SAMMClassifier
 try:
     import dask.array as da
     from dask.delayed import delayed
-    from distributed import Client, default_client
+    from distributed import Client, as_completed, default_client
 except ImportError as error:
     raise ImportError(
         "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
     ) from error
 
-__all__ = ["ALIKE", "Evaluation", "evaluate", "fit", "mix_rows", "predict"]
+__all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict"]
 
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
 SAMPLED_ROWS = 100_000  # over all partitions, for what looks at all rows before the first step
@@ -138,25 +140,44 @@ def fit(
         raise ValueError("rounds and learners must be whole numbers of at least 1.")
     goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
-    rows = _load(client, partitions_of(X, y, options, n_learners), n_learners)
+    layout = layout_of(estimator) if goes_on else None
+    rows = _load(client, partitions_of(X, y, options, n_learners, layout), n_learners)
     groups = _shared_out(rows, n_learners)
     machine = _that_travels(estimator, rows, rounds, goes_on)
     sample = _sampled(rows) if _needs_sample(machine, rows) else None
     model = packed(machine) if goes_on else _first_model(machine, rows, sample)
     begun = unpacked(model)
-    n_rounds = count_passes(begun)
-    for number in range(int(begun.n_iter_), n_rounds):
-        model = _one_round(client, model, groups, n_rounds, alike)
-        if number == n_rounds - 1 and sample is not None:
-            model = _result_of_sample(client.submit(_completed, model, sample, pure=False))
-        with interrupts_wait():
-            become_round(estimator, model)
-            give_layout(estimator, rows.layout)
-            if checkpoint is not None:
-                save(estimator, Path(checkpoint))
-        if callback is not None:
-            callback(estimator)
+    n_done, n_rounds = int(begun.n_iter_), count_passes(begun)
+    n_rows = (n_rounds - n_done) * int(rows.census().n_rows.sum())
+    shown = type(estimator).__name__, n_rows, bool(estimator.verbose)
+    with progress(*shown, is_elsewhere=True) as report:
+        for number in range(n_done, n_rounds):
+            size = int(estimator.n_planes_) if number > n_done else 0
+            told = partial(_report, report, size)
+            model = _one_round(client, model, groups, n_rounds, alike, told)
+            if number == n_rounds - 1 and sample is not None:
+                model = _result_of_sample(client.submit(_completed, model, sample, pure=False))
+            with interrupts_wait():
+                become_round(estimator, model)
+                give_layout(estimator, rows.layout)
+                if checkpoint is not None:
+                    save(estimator, Path(checkpoint))
+            if callback is not None:
+                callback(estimator)
     return estimator
+
+
+def _report(report: Report, size: int, n_rows: int) -> None:
+    report(n_rows, size, math.nan)  # how many were wrong nobody has asked the learners
+
+
+def bytes_sent(client: Client) -> int:
+    """Bytes that the workers of a cluster have handed out so far, to each other and to clients."""
+    return sum(client.run(_sent_by).values())
+
+
+def _sent_by(dask_worker: Any) -> int:
+    return int(dask_worker.transfer_outgoing_bytes_total)
 
 
 class _Rows(NamedTuple):
@@ -182,6 +203,10 @@ class _Rows(NamedTuple):
             one = self.surveys[k]
             n_rows[np.searchsorted(labels, one.labels)] += one.label_counts
         return Census(labels, n_rows)
+
+    def part(self, place: int) -> "_Part":
+        """One of them, for its learner."""
+        return _Part(self.chunks[place], self.numbers[place], self.surveys[place].n_rows)
 
     @property
     def n_columns(self) -> int:
@@ -270,6 +295,7 @@ class _Part(NamedTuple):
 
     chunk: Any  # future
     number: int
+    n_rows: int
 
 
 class _Learner(NamedTuple):
@@ -295,10 +321,7 @@ def _shared_out(rows: _Rows, n_learners: int) -> list[_Learner]:
                 stacklevel=3,
             )
             break
-    return [
-        _Learner([_Part(rows.chunks[k], rows.numbers[k]) for k in group], rows.census(group))
-        for group in groups
-    ]
+    return [_Learner([rows.part(k) for k in group], rows.census(group)) for group in groups]
 
 
 def _that_travels(estimator: Any, rows: _Rows, rounds: int | None, goes_on: bool) -> Any:
@@ -418,22 +441,26 @@ def _one_round(
     groups: Sequence[_Learner],
     n_rounds: int,
     alike: float,
+    report: Callable[[int], None],
 ) -> PackedModel:
     """All learners once over their partitions, and the mixture."""
     (model,) = client.scatter([before], broadcast=True, hash=False)
     holders = _holders(client, [part.chunk for group in groups for part in group.parts])
-    begun_here = [model]
+    begun_here, n_rows = [model], {}
     try:
         ends = []
         for number, group in enumerate(groups):
             along, task = model, Task(number, group.rows, n_rounds)
             for k, part in enumerate(group.parts):
-                told = *part, task if k == 0 else None
+                told = part.chunk, part.number, task if k == 0 else None
                 near = _near(holders[part.chunk.key])
                 along = client.submit(_learn, along, *told, pure=False, **near)
                 begun_here.append(along)
+                n_rows[along] = part.n_rows
             ends.append(along)
         last = _mixed(client, model, ends, n_rounds, alike, begun_here)
+        for along in as_completed(n_rows):
+            report(n_rows[along])
         reached: PackedModel = last.result()
         return reached
     except BaseException:
@@ -527,7 +554,7 @@ def predict(estimator: Any, X: Any, **options: Any) -> Any:
     Of dask arrays and dataframes it is a dask array; of chunks and files a list of delayed arrays.
     """
     check_is_fitted(estimator)
-    parts = partitions_of(X, None, options)
+    parts = partitions_of(X, None, options, layout=layout_of(estimator))
     # a part of the graph: scattered, it could be let go of before the graph has arrived
     model = delayed(packed(estimator, training=False), traverse=False)
     made = [delayed(_predicted)(model, part.chunk) for part in parts]
@@ -549,7 +576,8 @@ def evaluate(
     client = client or default_client()
     check_is_fitted(estimator)
     (model,) = client.scatter([packed(estimator, training=False)], broadcast=True, hash=False)
-    tasks = [delayed(_counted)(model, part.chunk) for part in partitions_of(X, y, options)]
+    given = partitions_of(X, y, options, layout=layout_of(estimator))
+    tasks = [delayed(_counted)(model, part.chunk) for part in given]
     parts = [_result(future, k) for k, future in enumerate(client.compute(tasks))]
     labels: Array = np.unique(np.concatenate([known for known, _ in parts]))
     confusions = np.zeros((labels.size, labels.size), np.int64)

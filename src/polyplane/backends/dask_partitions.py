@@ -79,11 +79,16 @@ def _is_dask_frame(X: Any) -> bool:
 
 
 def partitions_of(
-    X: Any, y: Any = None, options: Mapping[str, Any] | None = None, n_wanted: int = 1
+    X: Any,
+    y: Any = None,
+    options: Mapping[str, Any] | None = None,
+    n_wanted: int = 1,
+    layout: Layout | None = None,
 ) -> list[Partition]:
     """The partitions of all kinds of input; `options` are those of `polyplane.read`, for files.
 
-    Files are cut so that there are `n_wanted`, if they are large enough for that.
+    Files are cut so that there are `n_wanted`, if they are large enough for that; where they are
+    tables, they are laid out as a model knows them, or as they tell themselves.
     """
     if options and not _are_paths(X):
         raise ValueError(f"{', '.join(options)}: options are for files, which X does not name.")
@@ -94,7 +99,7 @@ def partitions_of(
     if y is not None:
         raise ValueError("y goes with a dask array or dataframe; files and chunks bring labels.")
     if _are_paths(X):
-        return _file_partitions(X, dict(options or {}), n_wanted)
+        return _file_partitions(X, dict(options or {}), n_wanted, layout)
     if isinstance(X, list | tuple) and len(X) and all(_is_delayed_pair(one) for one in X):
         return [Partition(delayed(_chunk_of_pair)(one), _key_of(one)) for one in X]
     raise TypeError(
@@ -164,12 +169,15 @@ def _are_paths(X: Any) -> bool:
     return is_path(X) or (isinstance(X, list | tuple) and len(X) > 0 and all(map(is_path, X)))
 
 
-def _file_partitions(X: Any, options: dict[str, Any], n_wanted: int) -> list[Partition]:
+def _file_partitions(
+    X: Any, options: dict[str, Any], n_wanted: int, layout: Layout | None
+) -> list[Partition]:
     """Patterns are looked up and large files cut here, files are read by workers."""
     paths = [path for one in ([X] if is_path(X) else X) for path in _paths(os.fspath(one))]
     wanted = stream(paths, **options).options  # refuses options that there are not
     parts = [part for path in paths for part in _exact_ranges(path, wanted, len(paths), n_wanted)]
-    first = delayed(_settled)(paths[0], options, parts)
+    known = None if layout is None else layout.to_dict()
+    first = delayed(_settled)(paths[0], options, parts, known)
     return [Partition(delayed(_read)(part, options, first), None, first) for part in parts]
 
 
@@ -202,20 +210,26 @@ class Settled(NamedTuple):
     layout: Any  # of a table, as plain values; None of others
 
 
-def _settled(path: str, options: Mapping[str, Any], parts: Sequence[Range]) -> Settled:
+def _settled(path: str, options: Mapping[str, Any], parts: Sequence[Range], known: Any) -> Settled:
+    source = stream(path, **options)
+    text = settled_by(path, CHUNK_ROWS, source.options)
+    if known is not None:
+        return Settled(text, known)
+    layout = _layout_of(path, options, parts)
+    return Settled(text, layout.to_dict() if layout.sources else None)
+
+
+def _layout_of(path: str, options: Mapping[str, Any], parts: Sequence[Range]) -> Layout:
+    """What the first rows of all ranges tell, or the first file where none can be cut."""
     source = stream(path, **options)
     tables = [part for part in parts if part.kind in ("csv", "parquet") and part.start < part.stop]
     if tables:
-        layout = sample_of(tables, source.options, SAMPLE_BYTES)
-    else:
-        layout = source.layout
-        next(iter(source))
-        if layout.sources:  # of a file that cannot be cut: all of its rows tell
-            whole = stream(path, **options)
-            whole.all_chunks()
-            layout = whole.layout
-    plain = layout.to_dict() if layout.sources else None
-    return Settled(settled_by(path, CHUNK_ROWS, source.options), plain)
+        return sample_of(tables, source.options, SAMPLE_BYTES)
+    next(iter(source))
+    if source.layout.sources:
+        source = stream(path, **options)
+        source.all_chunks()
+    return source.layout
 
 
 def _read(part: Range, options: Mapping[str, Any], first: Settled) -> Chunk:
