@@ -27,7 +27,7 @@ import dask.dataframe as dd
 from dask.delayed import delayed
 from distributed import Client, LocalCluster, wait
 
-from polyplane.backends import dask_cluster, dask_partitions
+from polyplane.backends import dask_cluster, dask_partitions, dask_rows
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_what_all_rows_tell_does_not_depend_on_partitions(client):
 
 def test_a_sample_has_rows_of_every_class(client, monkeypatch):
     """Classes that are rare, and sorted to the end, have planes as well."""
-    monkeypatch.setattr(dask_cluster, "SAMPLED_ROWS", 300)
+    monkeypatch.setattr(dask_rows, "SAMPLED_ROWS", 300)
     X, y = rows(3000)
     y = np.sort(y)
     y[-3:] = 7

@@ -14,9 +14,8 @@ Faults    A task is a pure function of the shared model and a partition, which D
 """
 
 import math
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,18 +25,21 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from polyplane.backends.dask_partitions import (
-    Partition,
-    Survey,
-    is_array_like,
-    mix_rows,
-    partitions_of,
-    survey,
+from polyplane.backends.dask_partitions import is_array_like, mix_rows, partitions_of
+from polyplane.backends.dask_rows import (
+    LoadedRows,
+    Part,
+    holders_of,
+    load_rows,
+    near,
+    result_of,
+    result_of_sample,
+    sampled,
+    unusable,
 )
-from polyplane.data.chunk_sizes import joined, widened
-from polyplane.data.chunks import Chunk, DataError
+from polyplane.data.chunk_sizes import widened
+from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
-from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
@@ -86,8 +88,6 @@ except ImportError as error:
 __all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict"]
 
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
-SAMPLED_ROWS = 100_000  # over all partitions, for what looks at all rows before the first step
-ROWS_OF_A_CLASS = 100  # that a sample has of each, where there are as many
 
 MIXABLE = (
     AMMClassifier, CPMClassifier, MMClassifier, PassiveAggressiveClassifier, PegasosClassifier,
@@ -141,10 +141,10 @@ def fit(
     goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     layout = layout_of(estimator) if goes_on else None
-    rows = _load(client, partitions_of(X, y, options, n_learners, layout), n_learners)
+    rows = load_rows(client, partitions_of(X, y, options, n_learners, layout), n_learners)
     groups = _shared_out(rows, n_learners)
     machine = _that_travels(estimator, rows, rounds, goes_on)
-    sample = _sampled(rows) if _needs_sample(machine, rows) else None
+    sample = sampled(rows) if _needs_sample(machine, rows) else None
     model = packed(machine) if goes_on else _first_model(machine, rows, sample)
     begun = unpacked(model)
     n_done, n_rounds = int(begun.n_iter_), count_passes(begun)
@@ -156,7 +156,7 @@ def fit(
             told = partial(_report, report, size)
             model = _one_round(client, model, groups, n_rounds, alike, told)
             if number == n_rounds - 1 and sample is not None:
-                model = _result_of_sample(client.submit(_completed, model, sample, pure=False))
+                model = result_of_sample(client.submit(_completed, model, sample, pure=False))
             with interrupts_wait():
                 become_round(estimator, model)
                 give_layout(estimator, rows.layout)
@@ -180,132 +180,14 @@ def _sent_by(dask_worker: Any) -> int:
     return int(dask_worker.transfer_outgoing_bytes_total)
 
 
-class _Rows(NamedTuple):
-    """The partitions that hold rows, on their workers."""
-
-    client: Client
-    chunks: list[Any]  # futures
-    surveys: list[Survey]
-    numbers: list[int]  # of the partitions among all
-    layout: Layout | None  # of files that are tables
-
-    @property
-    def classes(self) -> Array:
-        """All labels, sorted."""
-        found: Array = np.unique(np.concatenate([one.labels for one in self.surveys]))
-        return found
-
-    def census(self, places: Iterable[int] | None = None) -> Census:
-        """Rows of each class, in all partitions or in some."""
-        labels = self.classes
-        n_rows = np.zeros(labels.size, np.int64)
-        for k in range(len(self.surveys)) if places is None else places:
-            one = self.surveys[k]
-            n_rows[np.searchsorted(labels, one.labels)] += one.label_counts
-        return Census(labels, n_rows)
-
-    def part(self, place: int) -> "_Part":
-        """One of them, for its learner."""
-        return _Part(self.chunks[place], self.numbers[place], self.surveys[place].n_rows)
-
-    @property
-    def n_columns(self) -> int:
-        """Of the widest partition."""
-        return max(one.n_columns for one in self.surveys)
-
-
-def _load(client: Client, parts: Sequence[Partition], n_learners: int) -> _Rows:
-    """Have all partitions loaded where they will stay, and look at each once.
-
-    What workers hold already stays where it is; else a learner's partitions are on one worker.
-    """
-    workers, held_by = sorted(client.nthreads()), client.who_has()
-    homes: dict[Any, list[int]] = {}
-    for number, block in enumerate(np.array_split(np.arange(len(parts)), n_learners)):
-        for k in block.tolist():
-            home = held_by.get(parts[k].key) or [workers[number % len(workers)]]
-            homes.setdefault(tuple(home), []).append(k)
-    futures: list[Any] = [None] * len(parts)
-    for home, places in homes.items():
-        loaded = client.compute([parts[k].chunk for k in places], **_near(home))
-        for k, future in zip(places, loaded, strict=True):
-            futures[k] = future
-    surveys = [
-        _result(future, number)
-        for number, future in enumerate(client.map(survey, futures, pure=False))
-    ]
-    held = [number for number, one in enumerate(surveys) if one.n_rows > 0]
-    if not held:
-        raise ValueError(f"X has no rows in any of its {len(parts)} partitions.")
-    _check_alike(surveys, held)
-    settled = None if parts[0].settled is None else client.compute(parts[0].settled).result()
-    plain = None if settled is None else settled.layout
-    layout = None if plain is None else Layout.from_dict(plain, is_frozen=True)
-    return _Rows(client, [futures[k] for k in held], [surveys[k] for k in held], held, layout)
-
-
-def _holders(client: Client, chunks: Sequence[Any]) -> dict[Any, Any]:
-    """Which workers have each chunk now; none, where it was lost and is not loaded again yet."""
-    known = client.who_has(chunks)
-    return {chunk.key: known.get(chunk.key, ()) for chunk in chunks}
-
-
-def _near(workers: Any) -> dict[str, Any]:
-    """Where a task should run, as long as one of these workers lives."""
-    return {"workers": list(workers), "allow_other_workers": True} if workers else {}
-
-
-def _result(future: Any, number: int) -> Any:
-    """Of a task about one partition; what is wrong with that is said in one sentence."""
-    try:
-        return future.result()
-    except DataError:
-        raise
-    except (OSError, TypeError, ValueError) as error:
-        raise _unusable(number, error) from error
-
-
-def _unusable(number: int, error: Exception) -> ValueError:
-    words = (str(error).splitlines() or [type(error).__name__])[0]
-    return ValueError(f"Partition {number} cannot be used: {words}")
-
-
-def _check_alike(surveys: Sequence[Survey], held: Sequence[int]) -> None:
-    first = surveys[held[0]]
-    for number in held:
-        one = surveys[number]
-        if one.labels.size == 0:
-            raise ValueError(f"Partition {number} has no labels, which training needs.")
-        if (one.labels.dtype.kind in "OUS") != (first.labels.dtype.kind in "OUS"):
-            raise ValueError(f"Partition {number} has text or numbers as labels, others have not.")
-        if one[-2:] != first[-2:]:
-            raise ValueError(
-                f"Partition {number} is of another kind than partition {held[0]}: give all as "
-                "arrays, all as sparse matrices or all as tables."
-            )
-        if one.n_columns != first.n_columns and not one.is_sparse:
-            raise ValueError(
-                f"Partition {number} has {one.n_columns} columns, and partition {held[0]} has "
-                f"{first.n_columns}."
-            )
-
-
-class _Part(NamedTuple):
-    """A partition of a learner."""
-
-    chunk: Any  # future
-    number: int
-    n_rows: int
-
-
 class _Learner(NamedTuple):
     """Who learns some of the partitions."""
 
-    parts: Sequence[_Part]
+    parts: Sequence[Part]
     rows: Census
 
 
-def _shared_out(rows: _Rows, n_learners: int) -> list[_Learner]:
+def _shared_out(rows: LoadedRows, n_learners: int) -> list[_Learner]:
     """The partitions of each learner: neighbours, which are mostly on one worker."""
     n_groups = min(n_learners, len(rows.chunks))
     groups = np.array_split(np.arange(len(rows.chunks)), n_groups)
@@ -324,7 +206,7 @@ def _shared_out(rows: _Rows, n_learners: int) -> list[_Learner]:
     return [_Learner([rows.part(k) for k in group], rows.census(group)) for group in groups]
 
 
-def _that_travels(estimator: Any, rows: _Rows, rounds: int | None, goes_on: bool) -> Any:
+def _that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: bool) -> Any:
     """The estimator as learners have it: what all rows and rounds settle is said in numbers."""
     machine = unpacked(packed(estimator)) if goes_on else clone(estimator)
     if goes_on and not rows.surveys[0].is_table:
@@ -335,33 +217,31 @@ def _that_travels(estimator: Any, rows: _Rows, rounds: int | None, goes_on: bool
     return machine if rounds is None else machine.set_params(max_iter=int(rounds))
 
 
-def _needs_sample(machine: Any, rows: _Rows) -> bool:
+def _needs_sample(machine: Any, rows: LoadedRows) -> bool:
     """Whether it begins, or ends, with what only many rows of all kinds can tell."""
     is_to_find = "auto" in (machine.alpha, getattr(machine, "entropy", None))
     starts_from_rows = getattr(machine, "init", "random") != "random"
     return rows.surveys[0].is_table or is_to_find or starts_from_rows
 
 
-def _first_model(machine: Any, rows: _Rows, sample: Any) -> PackedModel:
+def _first_model(machine: Any, rows: LoadedRows, sample: Any) -> PackedModel:
     """The model before the first step, that all learners share."""
     if sample is not None:
         words = machine, sample, rows.n_columns, rows.census()
-        model: PackedModel = _result_of_sample(rows.client.submit(_begun_by, *words, pure=False))
+        model: PackedModel = result_of_sample(rows.client.submit(_begun_by, *words, pure=False))
         return model
     has_begun = False
     for number, chunk in zip(rows.numbers, rows.chunks, strict=True):
         if has_begun:
             break
-        told, near = (
-            (rows.classes, rows.n_columns),
-            _near(_holders(rows.client, [chunk])[chunk.key]),
-        )
-        task = rows.client.submit(_begun, machine, chunk, *told, pure=False, **near)
-        machine, has_begun = _result(task, number)
+        told = machine, chunk, rows.classes, rows.n_columns
+        here = near(holders_of(rows.client, [chunk])[chunk.key])
+        task = rows.client.submit(_begun, *told, pure=False, **here)
+        machine, has_begun = result_of(task, number)
     return packed(machine)
 
 
-def _check_known(estimator: Any, rows: _Rows) -> None:
+def _check_known(estimator: Any, rows: LoadedRows) -> None:
     """A mixture needs planes of the same classes and columns from all learners."""
     unknown = np.setdiff1d(rows.classes, estimator.classes_)
     if unknown.size:
@@ -395,46 +275,6 @@ def _completed(model: PackedModel, sample: Chunk) -> PackedModel:
     return completed(model, sample.X, sample.y)
 
 
-def _sampled(rows: _Rows) -> Any:
-    """Rows from all partitions, on one worker; all of them, where there are not more."""
-    labels, n_rows = rows.census()
-    share = min(1.0, SAMPLED_ROWS / n_rows.sum())
-    shares = dict(
-        zip(labels.tolist(), np.clip(ROWS_OF_A_CLASS / n_rows, share, 1.0).tolist(), strict=True)
-    )
-    tasks = rows.client.map(_sample, rows.chunks, shares=shares, pure=False)
-    return rows.client.submit(_joined, tasks, pure=False)
-
-
-def _sample(chunk: Chunk, shares: Mapping[Any, float]) -> Chunk:
-    """Of each class every so-many-th row."""
-    places = []
-    for label in np.unique(chunk.y).tolist():
-        own = np.flatnonzero(chunk.y == label)
-        n_wanted = math.ceil(own.size * shares[label])
-        places.append(own[np.linspace(0, own.size - 1, n_wanted).astype(np.int64)])
-    chosen = np.sort(np.concatenate(places))
-    X = chunk.X.iloc if is_frame(chunk.X) else chunk.X
-    return Chunk(X[chosen], chunk.y[chosen])
-
-
-def _joined(parts: list[Chunk]) -> Chunk:
-    """Chunks of any kind as one."""
-    if not is_frame(parts[0].X):
-        return joined(list(parts))
-    pandas: Any = sys.modules["pandas"]  # whose frames these are: it need not be installed else
-    return Chunk(pandas.concat([part.X for part in parts]), np.concatenate([p.y for p in parts]))
-
-
-def _result_of_sample(future: Any) -> Any:
-    """Of a task about the sample; what is wrong with it is said in one sentence."""
-    try:
-        return future.result()
-    except (TypeError, ValueError) as error:
-        words = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"A sample of all partitions cannot be used: {words}") from error
-
-
 def _one_round(
     client: Client,
     before: PackedModel,
@@ -445,7 +285,7 @@ def _one_round(
 ) -> PackedModel:
     """All learners once over their partitions, and the mixture."""
     (model,) = client.scatter([before], broadcast=True, hash=False)
-    holders = _holders(client, [part.chunk for group in groups for part in group.parts])
+    holders = holders_of(client, [part.chunk for group in groups for part in group.parts])
     begun_here, n_rows = [model], {}
     try:
         ends = []
@@ -453,8 +293,8 @@ def _one_round(
             along, task = model, Task(number, group.rows, n_rounds)
             for k, part in enumerate(group.parts):
                 told = part.chunk, part.number, task if k == 0 else None
-                near = _near(holders[part.chunk.key])
-                along = client.submit(_learn, along, *told, pure=False, **near)
+                here = near(holders[part.chunk.key])
+                along = client.submit(_learn, along, *told, pure=False, **here)
                 begun_here.append(along)
                 n_rows[along] = part.n_rows
             ends.append(along)
@@ -496,7 +336,7 @@ def _learn(along: Along | PackedModel, chunk: Chunk, number: int, task: Task | N
     try:
         return learned(start, chunk.X, chunk.y, task)
     except (TypeError, ValueError) as error:
-        raise _unusable(number, error) from error
+        raise unusable(number, error) from error
 
 
 # ---- what can be trained so --------------------------------------------------------------
@@ -578,7 +418,7 @@ def evaluate(
     (model,) = client.scatter([packed(estimator, training=False)], broadcast=True, hash=False)
     given = partitions_of(X, y, options, layout=layout_of(estimator))
     tasks = [delayed(_counted)(model, part.chunk) for part in given]
-    parts = [_result(future, k) for k, future in enumerate(client.compute(tasks))]
+    parts = [result_of(future, k) for k, future in enumerate(client.compute(tasks))]
     labels: Array = np.unique(np.concatenate([known for known, _ in parts]))
     confusions = np.zeros((labels.size, labels.size), np.int64)
     for known, counts in parts:
