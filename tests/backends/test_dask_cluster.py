@@ -312,7 +312,6 @@ def test_a_partition_that_cannot_be_used_is_numbered_and_leaves_the_estimator(cl
 @pytest.mark.parametrize(
     ("estimator", "words"),
     [
-        (pp.LaSVMClassifier(), "mixes hyperplanes"),
         (pp.GAMMClassifier(), "clones"),
         (pp.SAMMClassifier(), "penalty"),
         (machine(mode="batch"), "'online'"),

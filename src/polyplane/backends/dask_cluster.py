@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
 from polyplane.backends.dask_partitions import is_array_like, mix_rows, partitions_of
 from polyplane.backends.dask_rows import (
     LoadedRows,
@@ -135,13 +136,17 @@ def fit(
     After Ctrl-C the estimator is what the last complete round made of it.
     """
     client = client or default_client()
-    _check_mixable(estimator)
+    cascades = is_cascade(estimator)
+    if not cascades:
+        _check_mixable(estimator)
     if (rounds is not None and rounds < 1) or (learners is not None and learners < 1):
         raise ValueError("rounds and learners must be whole numbers of at least 1.")
     goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     layout = layout_of(estimator) if goes_on else None
     rows = load_rows(client, partitions_of(X, y, options, n_learners, layout), n_learners)
+    if cascades:
+        return fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, checkpoint, callback)
     groups = _shared_out(rows, n_learners)
     machine = _that_travels(estimator, rows, rounds, goes_on)
     sample = sampled(rows) if _needs_sample(machine, rows) else None
@@ -347,7 +352,7 @@ def _check_mixable(estimator: Any) -> None:
     name = type(estimator).__name__
     if not isinstance(estimator, HyperplaneClassifier):
         raise TypeError(
-            f"{name} cannot be trained on a cluster, which mixes hyperplanes, and it has none: "
+            f"{name} is no machine of polyplane that a cluster trains: "
             f"choose one of {', '.join(kind.__name__ for kind in MIXABLE)}."
         )
     if type(estimator) not in MIXABLE:

@@ -139,6 +139,7 @@ def test_ctrl_c_leaves_the_last_round_to_go_on_from(files, tmp_path, capsys, add
         (["train.libsvm", "--learners", "2"], 2, "--learners is about a cluster"),
         (["train.libsvm", "--cluster", "HERE", "--learners", "0"], 2, "expected 1 or more"),
         (["train.libsvm", "--cluster", "HERE", "-a", "gamm"], 2, "polyplane: GAMMClassifier"),
+        (["train.libsvm", "--cluster", "HERE", "-a", "lasvm"], 2, "from Python"),
         (["train.libsvm", "--cluster", "HERE", "--early-stopping"], 1, "evaluate"),
     ],
 )

@@ -18,7 +18,7 @@ from polyplane.cli.failures import CallError
 from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.screen import Screen
 from polyplane.cli.verbs.training_run import Stopped, Watch
-from polyplane.estimator.planes.hyperplane_classifier import count_passes
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, count_passes
 from polyplane.estimator.progress import Report, Work, heard_by
 
 __all__ = ["check_cluster", "run_on_cluster"]
@@ -52,6 +52,11 @@ def run_on_cluster(
     watch: Watch, request: TrainRequest, estimator: Any, n_before: int, reading: dict[str, Any]
 ) -> float:
     """Train, beyond so many rounds made before; return the time at which rounds began."""
+    if not isinstance(estimator, HyperplaneClassifier):
+        raise CallError(
+            f"{type(estimator).__name__} is trained on a cluster from Python, by dask_cluster.fit: "
+            "name an algorithm with planes, or leave out --cluster."
+        )
     dask_cluster = _backend()
     with _interrupts_stop(), _connected(str(request.cluster), watch.screen) as client:
         rounds = n_before + int(estimator.max_iter) if n_before else None

@@ -204,10 +204,6 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         """The same of a sample of the rows to come, or of all of them."""
         return self._training_view(training, data)
 
-    def _mean_weight(self, weights: Array, n_rows: Array) -> float:
-        """What steps divide the weights of classes by that have so many rows."""
-        return 1.0
-
     def _own_of_model(self, training: PlaneTraining) -> OwnState:
         """What the machine itself keeps of each model, before its first row."""
         return OwnState()
