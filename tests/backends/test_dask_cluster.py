@@ -22,6 +22,7 @@ from tests.real_data import libsvm_set
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 from dask.delayed import delayed
@@ -253,6 +254,47 @@ def test_ctrl_c_leaves_the_last_round_and_a_checkpoint_to_resume_from(client, tm
     same(pp.load(path), two)
     resumed = dask_cluster.fit(pp.load(path), parts, client=client, resume=True)
     same(resumed, undisturbed)
+
+
+def test_a_straggler_changes_nothing(client):
+    """Work that waits may be moved to an idle worker; the result is the same."""
+    undisturbed = dask_cluster.fit(
+        machine(), [made(start, start + 100) for start in range(0, 600, 100)], client=client
+    )
+    slow = [delayed(late)(start, start + 100, 0.5 * (start == 0)) for start in range(0, 600, 100)]
+    same(dask_cluster.fit(machine(), slow, client=client), undisturbed)
+
+
+def late(start, end, seconds):
+    time.sleep(seconds)
+    X, y = rows()
+    return X[start:end], y[start:end]
+
+
+def test_a_worker_without_memory_is_a_sentence_that_names_the_partition():
+    X, y = rows()
+    parts = [delayed((X, y)), delayed(greedy)(X, y)]
+    estimator = machine()
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0",
+            memory_limit="600MB", silence_logs="CRITICAL",
+        ) as cluster,
+        Client(cluster) as client,
+        pytest.raises(ConnectionError, match=r"at partition \d, or one .*beside.*memory"),
+    ):  # fmt: skip
+        dask_cluster.fit(estimator, parts, client=client)
+    assert not hasattr(estimator, "classes_")
+
+
+def greedy(X, y):
+    """More and more memory, until somebody minds; but not for ever."""
+    held = []
+    for _ in range(40):
+        held.append(np.ones(25_000_000 // 8))
+        time.sleep(0.1)
+    return X, y
 
 
 def test_empty_partitions_and_partitions_of_one_class_are_no_trouble(client):

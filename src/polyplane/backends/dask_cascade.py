@@ -6,7 +6,6 @@ a round has gained next to nothing of the dual objective, or after as many round
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from polyplane.backends.dask_rows import (
     unusable,
 )
 from polyplane.data.chunks import Chunk
-from polyplane.estimator.files.saving import save
 from polyplane.estimator.kernels.cascade import (
     Reached,
     Vectors,
@@ -32,11 +30,9 @@ from polyplane.estimator.kernels.cascade import (
     vectors_of,
 )
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.online_classifier import evaluations_of, give_evaluations
+from polyplane.estimator.online_classifier import evaluations_of
 from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.planes.rounds import become_round, weights_of_classes
-from polyplane.estimator.resuming import interrupts_wait
-from polyplane.estimator.tables import give_layout
+from polyplane.estimator.planes.rounds import weights_of_classes
 from polyplane.kernel.huller import HullerClassifier
 from polyplane.kernel.lasvm import LaSVMClassifier
 
@@ -77,10 +73,12 @@ def fit_cascade(
     rows: LoadedRows,
     n_rounds: int,
     goes_on: bool,
-    checkpoint: Any,
-    callback: Callable[[Any], Any] | None,
-) -> Any:
-    """Train a kernel machine on the rows of a cluster, or go on with that; return it."""
+    after: Callable[..., None],
+) -> None:
+    """Train a kernel machine on the rows of a cluster, or go on with that.
+
+    `after` is called with the model and the measures of each round.
+    """
     if rows.surveys[0].is_table:
         raise ValueError(
             f"{type(estimator).__name__}: a cascade takes arrays, sparse matrices and files, and "
@@ -100,19 +98,11 @@ def fit_cascade(
         vectors = last.reached.vectors
         objectives.append(last.reached.objective)
         violators.append(float(last.n_violators))
-        with interrupts_wait():
-            become_round(estimator, last.reached.model)  # type: ignore[arg-type]
-            measures = dict(zip(MEASURES, (list(objectives), list(violators)), strict=True))
-            give_evaluations(estimator, {"cascade": measures})
-            give_layout(estimator, rows.layout)
-            if checkpoint is not None:
-                save(estimator, Path(checkpoint))
-        if callback is not None:
-            callback(estimator)
+        measures = dict(zip(MEASURES, (list(objectives), list(violators)), strict=True))
+        after(last.reached.model, {"cascade": measures})
         is_still = len(objectives) > 1 and objectives[-1] <= objectives[-2] * (1 + GAIN)
         if last.n_violators == 0 or is_still:
             break
-    return estimator
 
 
 def _that_travels(estimator: Any, rows: LoadedRows) -> Any:

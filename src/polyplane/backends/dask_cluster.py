@@ -26,10 +26,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
+from polyplane.backends.dask_needed import Client, as_completed, da, default_client, delayed
 from polyplane.backends.dask_partitions import is_array_like, mix_rows, partitions_of
 from polyplane.backends.dask_rows import (
     LoadedRows,
     Part,
+    faults_in_words,
     holders_of,
     load_rows,
     near,
@@ -41,10 +43,11 @@ from polyplane.backends.dask_rows import (
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
+from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.online_classifier import give_evaluations, training_of
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.rounds import (
@@ -76,15 +79,6 @@ from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.poly2 import Poly2Classifier
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.hyperplane.sparse_amm import SAMMClassifier
-
-try:
-    import dask.array as da
-    from dask.delayed import delayed
-    from distributed import Client, as_completed, default_client
-except ImportError as error:
-    raise ImportError(
-        "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
-    ) from error
 
 __all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict"]
 
@@ -133,7 +127,8 @@ def fit(
     callback    is called with the estimator after each round.
     options     of `polyplane.read`, where X names files.
 
-    After Ctrl-C the estimator is what the last complete round made of it.
+    After Ctrl-C the estimator is what the last complete round made of it, and so it is after a
+    ConnectionError, where the cluster is lost.
     """
     client = client or default_client()
     cascades = is_cascade(estimator)
@@ -144,32 +139,62 @@ def fit(
     goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     layout = layout_of(estimator) if goes_on else None
-    rows = load_rows(client, partitions_of(X, y, options, n_learners, layout), n_learners)
-    if cascades:
-        return fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, checkpoint, callback)
+    parts = partitions_of(X, y, options, n_learners, layout)
+    with faults_in_words():
+        rows = load_rows(client, parts, n_learners)
+    after = partial(_after_round, estimator, rows.layout, checkpoint, callback)
+    with faults_in_words():
+        if cascades:
+            fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, after)
+        else:
+            machine = _that_travels(estimator, rows, rounds, goes_on)
+            _make_rounds(machine, rows, n_learners, goes_on, alike, after)
+    return estimator
+
+
+def _after_round(
+    estimator: Any,
+    layout: Layout | None,
+    checkpoint: Any,
+    callback: Callable[[Any], Any] | None,
+    model: PackedModel,
+    measures: dict[str, dict[str, list[float]]] | None = None,
+) -> None:
+    """Let the estimator be what a round has reached; that is never done by halves."""
+    with interrupts_wait():
+        become_round(estimator, model)
+        give_evaluations(estimator, measures or {})
+        give_layout(estimator, layout)
+        if checkpoint is not None:
+            save(estimator, Path(checkpoint))
+    if callback is not None:
+        callback(estimator)
+
+
+def _make_rounds(
+    machine: Any,
+    rows: LoadedRows,
+    n_learners: int,
+    goes_on: bool,
+    alike: float,
+    after: Callable[[PackedModel], None],
+) -> None:
+    """All rounds that are left."""
     groups = _shared_out(rows, n_learners)
-    machine = _that_travels(estimator, rows, rounds, goes_on)
     sample = sampled(rows) if _needs_sample(machine, rows) else None
     model = packed(machine) if goes_on else _first_model(machine, rows, sample)
     begun = unpacked(model)
     n_done, n_rounds = int(begun.n_iter_), count_passes(begun)
     n_rows = (n_rounds - n_done) * int(rows.census().n_rows.sum())
-    shown = type(estimator).__name__, n_rows, bool(estimator.verbose)
+    shown = type(machine).__name__, n_rows, bool(machine.verbose)
     with progress(*shown, is_elsewhere=True) as report:
         for number in range(n_done, n_rounds):
-            size = int(estimator.n_planes_) if number > n_done else 0
-            told = partial(_report, report, size)
-            model = _one_round(client, model, groups, n_rounds, alike, told)
+            told = partial(_report, report, int(unpacked(model).n_planes_))
+            model = _one_round(rows.client, model, groups, n_rounds, alike, told)
             if number == n_rounds - 1 and sample is not None:
-                model = result_of_sample(client.submit(_completed, model, sample, pure=False))
-            with interrupts_wait():
-                become_round(estimator, model)
-                give_layout(estimator, rows.layout)
-                if checkpoint is not None:
-                    save(estimator, Path(checkpoint))
-            if callback is not None:
-                callback(estimator)
-    return estimator
+                task = rows.client.submit(_completed, model, sample, pure=False)
+                model = result_of_sample(task)
+            after(model)
 
 
 def _report(report: Report, size: int, n_rows: int) -> None:
@@ -291,7 +316,7 @@ def _one_round(
     """All learners once over their partitions, and the mixture."""
     (model,) = client.scatter([before], broadcast=True, hash=False)
     holders = holders_of(client, [part.chunk for group in groups for part in group.parts])
-    begun_here, n_rows = [model], {}
+    begun_here, n_rows, numbers = [model], {}, dict[Any, int]()
     try:
         ends = []
         for number, group in enumerate(groups):
@@ -302,11 +327,13 @@ def _one_round(
                 along = client.submit(_learn, along, *told, pure=False, **here)
                 begun_here.append(along)
                 n_rows[along] = part.n_rows
+                numbers |= {along.key: part.number, part.chunk.key: part.number}
             ends.append(along)
         last = _mixed(client, model, ends, n_rounds, alike, begun_here)
         for along in as_completed(n_rows):
             report(n_rows[along])
-        reached: PackedModel = last.result()
+        with faults_in_words(numbers):
+            reached: PackedModel = last.result()
         return reached
     except BaseException:
         client.cancel(begun_here)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from polyplane.backends.dask_needed import Delayed, da, dask, delayed
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.formats import ReadOptions, is_path, settled_by
@@ -26,15 +27,6 @@ from polyplane.data.reading import CHUNK_ROWS, stream
 from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
-
-try:
-    import dask
-    import dask.array as da
-    from dask.delayed import Delayed, delayed
-except ImportError as error:
-    raise ImportError(
-        "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
-    ) from error
 
 __all__ = ["Partition", "Settled", "Survey", "is_array_like", "mix_rows", "partitions_of", "survey"]
 

@@ -1,12 +1,14 @@
 """Partitions on the workers of a Dask cluster: loaded, looked at once, and sampled."""
 
+import contextlib
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.backends.dask_needed import CancelledError, CommClosedError, KilledWorker
 from polyplane.backends.dask_partitions import Partition, Survey, survey
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
@@ -16,12 +18,34 @@ from polyplane.engine.planes.planes import Array
 from polyplane.estimator.planes.rounds import Census
 
 __all__ = [
-    "LoadedRows", "Part", "holders_of", "load_rows", "near", "result_of", "result_of_sample",
-    "sampled", "unusable",
+    "LoadedRows", "Part", "faults_in_words", "holders_of", "load_rows", "near", "result_of",
+    "result_of_sample", "sampled", "unusable",
 ]  # fmt: skip
 
 SAMPLED_ROWS = 100_000  # over all partitions, for what looks at all rows before the first step
 ROWS_OF_A_CLASS = 100  # that a sample has of each, where there are as many
+
+
+@contextlib.contextmanager
+def faults_in_words(numbers: Mapping[Any, int] | None = None) -> Iterator[None]:
+    """What has befallen the cluster itself, in one sentence; partitions have `numbers`, by key."""
+    try:
+        yield
+    except KilledWorker as error:
+        raise _lost(error, (numbers or {}).get(error.task)) from error
+    except (CancelledError, CommClosedError) as error:
+        raise ConnectionError(
+            "The scheduler has cancelled the work, or cannot be reached any more: connect again, "
+            "and go on with resume=True from the model, which is that of its last round."
+        ) from error
+
+
+def _lost(error: KilledWorker, number: int | None) -> ConnectionError:
+    where = "a task" if number is None else f"partition {number}, or one that was beside it"
+    return ConnectionError(
+        f"Workers were lost {error.allowed_failures + 1} times at {where}, as when memory "
+        "runs out: give workers more memory, or rows in smaller partitions."
+    )
 
 
 class Part(NamedTuple):
@@ -111,7 +135,9 @@ def result_of(future: Any, number: int) -> Any:
     """Of a task about one partition; what is wrong with that is said in one sentence."""
     try:
         return future.result()
-    except DataError:
+    except KilledWorker as error:
+        raise _lost(error, number) from error
+    except (DataError, CommClosedError):
         raise
     except (OSError, TypeError, ValueError) as error:
         raise unusable(number, error) from error

@@ -61,13 +61,25 @@ def run_on_cluster(
     with _interrupts_stop(), _connected(str(request.cluster), watch.screen) as client:
         rounds = n_before + int(estimator.max_iter) if n_before else None
         lines = _Lines(watch, client, dask_cluster, rounds)
-        with heard_by(lines.listen), _blamed_on_the_algorithm():
+        with heard_by(lines.listen), _blamed_on_the_algorithm(), _lost_in_words(watch, estimator):
             dask_cluster.fit(
                 estimator, list(request.data), client=client, rounds=rounds,
                 learners=request.learners, resume=bool(request.resume), callback=lines.after_round,
                 **reading,
             )  # fmt: skip
     return lines.begin
+
+
+@contextlib.contextmanager
+def _lost_in_words(watch: Watch, estimator: Any) -> Iterator[None]:
+    """A cluster that is lost leaves the model of the last round, as Ctrl-C does."""
+    try:
+        yield
+    except ConnectionError as error:
+        if not hasattr(estimator, "classes_"):
+            raise
+        watch.screen.warn(str(error))
+        raise Stopped from error
 
 
 @contextlib.contextmanager
