@@ -16,6 +16,7 @@ from benchmarks.race import publish, table
 from benchmarks.tuning import error
 from polyplane import AMMClassifier
 from polyplane.backends import dask_cluster
+from polyplane.backends.dask_cluster import bytes_sent
 from polyplane.data.sets.infinite_digits import infinite_digits
 from polyplane.estimator.files.saving import packed
 from tests.real_data import libsvm_set, mnist_bytes
@@ -51,18 +52,13 @@ def on_the_cluster(client):
     """The same, the bytes that workers handed out and the number of rounds."""
     starts = range(0, ROWS, CHUNK)
     parts = [delayed(digits)(start, min(CHUNK, ROWS - start)) for start in starts]
-    model, before, begin = machine(), sent(client), time.perf_counter()
+    model, before, begin = machine(), bytes_sent(client), time.perf_counter()
     n_rounds = -(-len(parts) // CHUNKS_A_ROUND)
     for k in range(n_rounds):
         some = parts[k * CHUNKS_A_ROUND : (k + 1) * CHUNKS_A_ROUND]
         dask_cluster.fit(model, some, client=client, rounds=k + 1, resume=k > 0, learners=N_WORKERS)
     seconds = time.perf_counter() - begin
-    return model, seconds, sent(client) - before, n_rounds
-
-
-def sent(client):
-    """Bytes that workers have handed out so far."""
-    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+    return model, seconds, bytes_sent(client) - before, n_rounds
 
 
 def seconds_of_a_tiny_round(client):
