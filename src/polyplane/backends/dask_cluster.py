@@ -53,6 +53,8 @@ from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifie
 from polyplane.estimator.planes.rounds import (
     Along,
     Census,
+    Moment,
+    Piece,
     Task,
     alone,
     become_round,
@@ -82,6 +84,7 @@ from polyplane.hyperplane.sparse_amm import SAMMClassifier
 
 __all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict"]
 
+MIXES = 4  # in a pass: at five passes, half of what two learners lose by mixing once
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
 
 MIXABLE = (
@@ -111,6 +114,7 @@ def fit(
     client: Client | None = None,
     rounds: int | None = None,
     learners: int | None = None,
+    mixes: int = MIXES,
     alike: float = ALIKE,
     checkpoint: Any = None,
     resume: bool = False,
@@ -119,8 +123,9 @@ def fit(
 ) -> Any:
     """Train an estimator on the rows of a cluster; return it.
 
-    rounds      passes over all partitions, each followed by mixing; by default `max_iter`.
-    learners    models trained side by side in a round; by default one for each worker's thread.
+    rounds      passes over all partitions; by default `max_iter`.
+    learners    models trained side by side; by default one for each worker's thread.
+    mixes       how often they become one in a pass.
     alike       cosine from which new planes of two learners are taken for one.
     checkpoint  a model file that is written after each round.
     resume      go on from the rounds that the estimator, such as `load(checkpoint)`, has made.
@@ -134,8 +139,8 @@ def fit(
     cascades = is_cascade(estimator)
     if not cascades:
         _check_mixable(estimator)
-    if (rounds is not None and rounds < 1) or (learners is not None and learners < 1):
-        raise ValueError("rounds and learners must be whole numbers of at least 1.")
+    if any(given is not None and given < 1 for given in (rounds, learners, mixes)):
+        raise ValueError("rounds, learners and mixes must be whole numbers of at least 1.")
     goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     layout = layout_of(estimator) if goes_on else None
@@ -148,7 +153,7 @@ def fit(
             fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, after)
         else:
             machine = _that_travels(estimator, rows, rounds, goes_on)
-            _make_rounds(machine, rows, n_learners, goes_on, alike, after)
+            _make_passes(machine, rows, (n_learners, mixes, alike), goes_on, after)
     return estimator
 
 
@@ -171,27 +176,30 @@ def _after_round(
         callback(estimator)
 
 
-def _make_rounds(
+def _make_passes(
     machine: Any,
     rows: LoadedRows,
-    n_learners: int,
+    way: tuple[int, int, float],
     goes_on: bool,
-    alike: float,
     after: Callable[[PackedModel], None],
 ) -> None:
-    """All rounds that are left."""
-    groups = _shared_out(rows, n_learners)
+    """All passes that are left."""
+    n_learners, n_mixes, alike = way
+    rounds = _rounds_of_pass(rows, n_learners, n_mixes)
     sample = sampled(rows) if _needs_sample(machine, rows) else None
     model = packed(machine) if goes_on else _first_model(machine, rows, sample)
     begun = unpacked(model)
-    n_done, n_rounds = int(begun.n_iter_), count_passes(begun)
-    n_rows = (n_rounds - n_done) * int(rows.census().n_rows.sum())
+    n_done, n_passes = int(begun.n_iter_), count_passes(begun)
+    n_rows = (n_passes - n_done) * int(rows.census().n_rows.sum())
     shown = type(machine).__name__, n_rows, bool(machine.verbose)
     with progress(*shown, is_elsewhere=True) as report:
-        for number in range(n_done, n_rounds):
+        for number in range(n_done, n_passes):
             told = partial(_report, report, int(unpacked(model).n_planes_))
-            model = _one_round(rows.client, model, groups, n_rounds, alike, told)
-            if number == n_rounds - 1 and sample is not None:
+            for k, learners in enumerate(rounds):
+                n_before, is_end = number * len(rounds) + k, k + 1 == len(rounds)
+                moment = Moment(n_before, n_passes * len(rounds), is_end)
+                model = _one_round(rows.client, model, learners, moment, alike, told)
+            if number == n_passes - 1 and sample is not None:
                 task = rows.client.submit(_completed, model, sample, pure=False)
                 model = result_of_sample(task)
             after(model)
@@ -211,13 +219,32 @@ def _sent_by(dask_worker: Any) -> int:
 
 
 class _Learner(NamedTuple):
-    """Who learns some of the partitions."""
+    """What one learner does in a round."""
 
+    number: int
     parts: Sequence[Part]
     rows: Census
+    piece: Piece  # of each of the parts
 
 
-def _shared_out(rows: LoadedRows, n_learners: int) -> list[_Learner]:
+def _rounds_of_pass(rows: LoadedRows, n_learners: int, n_mixes: int) -> list[list[_Learner]]:
+    """Who learns what in each round of a pass: all partitions in turn, or pieces of few."""
+    groups = _shared_out(rows, n_learners)
+    n_rounds = n_mixes if len(groups) > 1 else 1  # one learner has nothing to mix
+    rounds: list[list[_Learner]] = [[] for _ in range(n_rounds)]
+    for number, group in enumerate(groups):
+        n_pieces = max(1, n_rounds // len(group))
+        units = [([k], Piece(j, n_pieces)) for k in group for j in range(n_pieces)]
+        if n_pieces == 1:
+            blocks = np.array_split(np.array(group), n_rounds)
+            units = [(block.tolist(), Piece()) for block in blocks if block.size]
+        for k, (places, piece) in enumerate(units):
+            parts = [rows.part(place) for place in places]
+            rounds[k].append(_Learner(number, parts, rows.census(places), piece))
+    return [learners for learners in rounds if learners]
+
+
+def _shared_out(rows: LoadedRows, n_learners: int) -> list[list[int]]:
     """The partitions of each learner: neighbours, which are mostly on one worker."""
     n_groups = min(n_learners, len(rows.chunks))
     groups = np.array_split(np.arange(len(rows.chunks)), n_groups)
@@ -233,7 +260,7 @@ def _shared_out(rows: LoadedRows, n_learners: int) -> list[_Learner]:
                 stacklevel=3,
             )
             break
-    return [_Learner([rows.part(k) for k in group], rows.census(group)) for group in groups]
+    return [group.tolist() for group in groups]
 
 
 def _that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: bool) -> Any:
@@ -308,28 +335,28 @@ def _completed(model: PackedModel, sample: Chunk) -> PackedModel:
 def _one_round(
     client: Client,
     before: PackedModel,
-    groups: Sequence[_Learner],
-    n_rounds: int,
+    learners: Sequence[_Learner],
+    moment: Moment,
     alike: float,
     report: Callable[[int], None],
 ) -> PackedModel:
-    """All learners once over their partitions, and the mixture."""
+    """All learners over what is theirs in the round, and the mixture."""
     (model,) = client.scatter([before], broadcast=True, hash=False)
-    holders = holders_of(client, [part.chunk for group in groups for part in group.parts])
+    holders = holders_of(client, [part.chunk for one in learners for part in one.parts])
     begun_here, n_rows, numbers = [model], {}, dict[Any, int]()
     try:
         ends = []
-        for number, group in enumerate(groups):
-            along, task = model, Task(number, group.rows, n_rounds)
-            for k, part in enumerate(group.parts):
-                told = part.chunk, part.number, task if k == 0 else None
+        for one in learners:
+            along, task = model, Task(one.number, one.rows, moment)
+            for k, part in enumerate(one.parts):
+                told = part.chunk, part.number, task if k == 0 else None, one.piece
                 here = near(holders[part.chunk.key])
                 along = client.submit(_learn, along, *told, pure=False, **here)
                 begun_here.append(along)
-                n_rows[along] = part.n_rows
+                n_rows[along] = part.n_rows // one.piece.n_pieces
                 numbers |= {along.key: part.number, part.chunk.key: part.number}
             ends.append(along)
-        last = _mixed(client, model, ends, n_rounds, alike, begun_here)
+        last = _mixed(client, model, ends, moment, alike, begun_here)
         for along in as_completed(n_rows):
             report(n_rows[along])
         with faults_in_words(numbers):
@@ -344,13 +371,13 @@ def _mixed(
     client: Client,
     model: Any,
     ends: list[Any],
-    n_rounds: int,
+    moment: Moment,
     alike: float,
     begun_here: list[Any],
 ) -> Any:
     """What all learners reached, by a tree of pairs: no task holds more than two."""
     if len(ends) == 1:
-        return client.submit(alone, ends[0], n_rounds, pure=False)
+        return client.submit(alone, ends[0], moment, pure=False)
     level = [client.submit(shares_of, end, model, pure=False) for end in ends]
     while len(level) > 1:
         begun_here += level
@@ -360,13 +387,15 @@ def _mixed(
             for pair in pairs
         ]
     begun_here += level
-    return client.submit(next_model, model, level[0], n_rounds, pure=False)
+    return client.submit(next_model, model, level[0], moment, pure=False)
 
 
-def _learn(along: Along | PackedModel, chunk: Chunk, number: int, task: Task | None) -> Along:
+def _learn(
+    along: Along | PackedModel, chunk: Chunk, number: int, task: Task | None, piece: Piece
+) -> Along:
     start = set_out(along) if isinstance(along, PackedModel) else along
     try:
-        return learned(start, chunk.X, chunk.y, task)
+        return learned(start, chunk.X, chunk.y, task, piece)
     except (TypeError, ValueError) as error:
         raise unusable(number, error) from error
 

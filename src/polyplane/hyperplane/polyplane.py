@@ -399,7 +399,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """Drop planes that had next to nothing of any row in the pass: they will not come back."""
-        self._end_round(model)
+        self._end_pass_of_all(model)
         return False
 
     # ---- rounds of several learners --------------------------------------------------------
@@ -427,7 +427,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             model.rule = model.rule._replace(start=start, n_steps=n_steps)
             model.planes.sums[:] *= np.float32(scale / self._scale_of(model))
 
-    def _end_round(self, model: PlaneModel) -> None:
+    def _end_pass_of_all(self, model: PlaneModel) -> None:
         if model.own.is_squared:
             return
         lanes = live_lanes(model.planes)

@@ -9,6 +9,8 @@ from polyplane.estimator.files.saving import packed, unpacked
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.rounds import (
     Census,
+    Moment,
+    Piece,
     Task,
     alone,
     become_round,
@@ -83,18 +85,18 @@ def first_model(machine, parts):
 
 def one_round(model, learners, alike=0.9, n_rounds=3):
     """`learners` are lists of partitions."""
-    ends = []
+    ends, moment = [], Moment(int(unpacked(model).n_iter_), n_rounds)
     for number, parts in enumerate(learners):
-        along, task = set_out(model), Task(number, census_of(parts), n_rounds)
+        along, task = set_out(model), Task(number, census_of(parts), moment)
         for k, (X, y) in enumerate(parts):
             along = learned(along, X, y, task if k == 0 else None)
         ends.append(along)
     if len(ends) == 1:
-        return alone(ends[0], n_rounds)
+        return alone(ends[0], moment)
     reached = shares_of(ends[0], model)
     for end in ends[1:]:
         reached = mixed_shares(reached, shares_of(end, model), alike)
-    return next_model(model, reached, n_rounds)
+    return next_model(model, reached, moment)
 
 
 def trained(machine, learners, rounds):
@@ -165,7 +167,7 @@ def test_learners_over_the_same_rows_have_orders_of_their_own():
     X, y = rows()
     model = first_model(MACHINES[3], [(X, y)])
     first, second = (
-        learned(set_out(model), X, y, Task(learner, census_of([(X, y)]), 3)).model
+        learned(set_out(model), X, y, Task(learner, census_of([(X, y)]), Moment(0, 3))).model
         for learner in (0, 1)
     )
     assert any(not np.array_equal(first.arrays[k], second.arrays[k]) for k in first.arrays)
@@ -193,7 +195,7 @@ def test_numbers_that_are_not_finite_are_refused_on_arrival():
     reached = shares_of(learned(set_out(model), X, y), model)
     reached.shares[0].sums[0] = np.nan
     with pytest.raises(ValueError, match="not sound"):
-        next_model(model, reached, 3)
+        next_model(model, reached, Moment(0, 3))
 
 
 def test_an_estimator_becomes_what_a_round_reached():
@@ -245,3 +247,15 @@ def test_a_sample_of_sparse_rows_leaves_room_for_all_columns():
     halves = [[(wide[:200], y[:200])], [(wide[200:], y[200:])]]
     made = unpacked(one_round(packed(machine), halves))
     assert np.abs(made.planes_[:, 6:12]).sum() > 0
+
+
+def test_pieces_of_a_pass_one_after_the_other_are_the_pass():
+    X, y = rows()
+    model, task = first_model(MACHINES[0], [(X, y)]), Task(2, census_of([(X, y)]), Moment(0, 3))
+    whole, pieces = learned(set_out(model), X, y, task), model
+    for k in range(4):
+        pieces = learned(set_out(pieces), X, y, task, Piece(k, 4)).model
+    one, other = (training_of(unpacked(end)).models[0] for end in (whole.model, pieces))
+    assert one.n_steps == other.n_steps == len(y)
+    np.testing.assert_array_equal(one.planes.sums, other.planes.sums)
+    assert one.generator.bit_generator.state == other.generator.bit_generator.state

@@ -73,7 +73,8 @@ from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
-    "ALPHAS", "Census", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "become",
+    "ALPHAS", "Census", "ExpectedModel", "HyperplaneClassifier", "Moment", "Piece", "RowsToTry",
+    "become",
     "begin_by_sample", "complete_by_sample", "count_passes", "end_round", "expected_of",
     "features_of", "found_by", "give_planes", "join_round", "meet_rows", "own_of_fitted",
     "pass_over", "rows_to_try", "scale_of", "seed_of", "settles_alpha", "stratified",
@@ -724,28 +725,51 @@ def meet_rows(machine: Any, X: Any, y: Any, classes: Any) -> bool:
     return all(model.planes.room_left.size > 0 for model in machine._training.models)
 
 
-def join_round(machine: Any, census: Census, n_rounds: int) -> None:
-    """Let steps fall as suits a learner that has these rows in each of so many rounds."""
+class Moment(NamedTuple):
+    """Where a round stands in a training."""
+
+    n_done: int  # rounds before it
+    n_rounds: int  # in all
+    ends_pass: bool = True  # over all rows
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the training ends with it."""
+        return self.n_done + 1 == self.n_rounds
+
+
+class Piece(NamedTuple):
+    """Which part of the rows of a partition, in the order of a pass, is visited."""
+
+    place: int = 0
+    n_pieces: int = 1
+
+
+def join_round(machine: Any, census: Census, n_pieces: int, moment: Moment) -> None:
+    """Let steps fall as suits a learner that visits a piece of these rows in each round."""
     for model in machine._training.models:
-        n_rows = _count_visited(machine, model, census)
+        n_rows = _count_visited(machine, model, census) // n_pieces
         if n_rows > 0:
-            machine._schedule(model, n_rows, machine.n_iter_, n_rounds)
+            machine._schedule(model, n_rows, moment.n_done, moment.n_rounds)
 
 
-def pass_over(machine: Any, X: Any, y: Any, place: int) -> list[Array]:
-    """One pass over the rows of partition `place`, as a pass of `fit`; return origins of planes.
+def pass_over(machine: Any, X: Any, y: Any, learner: int, piece: Piece) -> list[Array]:
+    """A pass over rows, or a piece of one, as a pass of `fit`; return origins of planes.
 
     Those are, for each model and each plane that lives, its place among those that lived before,
-    or NEW. Each partition has an order of its own; that of the first is that of `fit`. All classes
+    or NEW. Each learner has an order of its own; that of the first is that of `fit`. All classes
     and columns are known by now.
     """
     with writing(machine):
         data, _ = machine._read_training(X, y, None, None, True)
         seen = machine._training_view(machine._training, data)
-        return [_pass_of(machine, model, seen, place) for model in machine._training.models]
+        models = machine._training.models
+        return [_pass_of(machine, model, seen, learner, piece) for model in models]
 
 
-def _pass_of(machine: Any, model: PlaneModel, data: TrainingData, place: int) -> Array:
+def _pass_of(
+    machine: Any, model: PlaneModel, data: TrainingData, learner: int, piece: Piece
+) -> Array:
     """The pass of one model; return the origins of its planes."""
     walk = machine._walk()
 
@@ -758,11 +782,15 @@ def _pass_of(machine: Any, model: PlaneModel, data: TrainingData, place: int) ->
 
     members = weighty(in_place(data.labels.size), data.weights)
     order = rows_of(members, model.targets(data))
-    if machine.shuffle and place > 0:
+    before = model.generator.bit_generator.state
+    if machine.shuffle and learner > 0:
         bits: Any = model.generator.bit_generator
-        model.generator = np.random.Generator(bits.jumped(place))
+        model.generator = np.random.Generator(bits.jumped(learner))
     if machine.shuffle:
         shuffle(order, model.generator)
+    order = np.array_split(order, piece.n_pieces)[piece.place]
+    if piece.place + 1 < piece.n_pieces:  # the next has the same order
+        model.generator.bit_generator.state = before
     lanes = live_lanes(model.planes).astype(np.int32)  # `visit` follows them where they go
     visit(model, data, order, lanes, walk._replace(steps=steps), silent)
     return _origins_of(model.planes, lanes)
@@ -780,21 +808,22 @@ def scale_of(machine: Any, model: PlaneModel) -> float:
     return float(machine._scale_of(model))
 
 
-def end_round(machine: Any, n_before: Sequence[int], n_rounds: int) -> None:
-    """Do what a machine does between rounds, and count the round.
+def end_round(machine: Any, n_before: Sequence[int], moment: Moment) -> None:
+    """Do what a machine does between rounds, and count passes.
 
     Models that were mixed have made steps since `n_before`, and no learner's schedule is theirs.
     """
-    machine.n_iter_ += 1
+    machine.n_iter_ += moment.ends_pass
     models = machine._training.models
     for model, before in zip(models, n_before, strict=False):
         if model.n_steps > before:
-            machine._schedule(model, model.n_steps - before, machine.n_iter_, n_rounds)
+            made = model.n_steps - before
+            machine._schedule(model, made, moment.n_done + 1, moment.n_rounds)
             machine._act(model)
             model.note()
-    if machine.n_iter_ < n_rounds:
+    if moment.ends_pass and not moment.is_last:
         for model in models:
-            machine._end_round(model)
+            machine._end_pass_of_all(model)
 
 
 def seed_of(seed: int, estimator: int) -> int:

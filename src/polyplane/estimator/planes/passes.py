@@ -133,8 +133,8 @@ class PlanePasses:
     def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_rounds: int) -> None:
         """Let steps fall over rounds of so many rows each, of which some have been made."""
 
-    def _end_round(self, model: PlaneModel) -> None:
-        """What is done after each round but the last."""
+    def _end_pass_of_all(self, model: PlaneModel) -> None:
+        """What is done after each pass of all learners but the last."""
 
     # ---- passes ----------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.hyperplane_classifier import (
     Census,
+    Moment,
+    Piece,
     begin_by_sample,
     complete_by_sample,
     count_passes,
@@ -35,9 +37,9 @@ from polyplane.estimator.tables import width_of
 from polyplane.estimator.thread_safety import writing
 
 __all__ = [
-    "Along", "Census", "Shares", "Task", "alone", "become_round", "begun", "begun_by_sample",
-    "completed", "count_passes", "learned", "mixed_shares", "next_model", "set_out", "shares_of",
-    "weights_of_classes",
+    "Along", "Census", "Moment", "Piece", "Shares", "Task", "alone", "become_round", "begun",
+    "begun_by_sample", "completed", "count_passes", "learned", "mixed_shares", "next_model",
+    "set_out", "shares_of", "weights_of_classes",
 ]  # fmt: skip
 
 NOTHING_WON = np.empty(0, np.int64)
@@ -87,29 +89,32 @@ class Task(NamedTuple):
     """What a learner knows of itself when it sets out."""
 
     learner: int  # its number
-    rows: Census  # of its partitions
-    n_rounds: int
+    rows: Census  # of the partitions that it visits
+    moment: Moment
 
 
-def learned(along: Along, X: Any, y: Any, task: Task | None = None) -> Along:
-    """The learner after one more partition.
+WHOLE = Piece()
+
+
+def learned(along: Along, X: Any, y: Any, task: Task | None = None, piece: Piece = WHOLE) -> Along:
+    """The learner after one more partition, or a piece of it.
 
     At the first, with its `task`, its order and its schedule become its own.
     """
     machine = unpacked(along.model)
     if task is not None:
-        join_round(machine, task.rows, task.n_rounds)
+        join_round(machine, task.rows, piece.n_pieces, task.moment)
     learner = 0 if task is None else task.learner
-    origins = pass_over(machine, _as_wide(X, width_of(machine)), y, learner)
+    origins = pass_over(machine, _as_wide(X, width_of(machine)), y, learner, piece)
     since = [_composed(*pair) for pair in zip(along.origins, origins, strict=True)]
     return Along(packed(machine), since, along.n_steps)
 
 
-def alone(along: Along, n_rounds: int) -> PackedModel:
-    """The model after one of so many rounds, that one learner made."""
+def alone(along: Along, moment: Moment) -> PackedModel:
+    """The model after a round that one learner made."""
     machine = unpacked(along.model)
     with writing(machine):
-        end_round(machine, (), n_rounds)
+        end_round(machine, (), moment)
     return packed(machine)
 
 
@@ -138,8 +143,8 @@ def mixed_shares(first: Shares, second: Shares, alike: float) -> Shares:
     return first._replace(shares=made)
 
 
-def next_model(before: PackedModel, reached: Shares, n_rounds: int) -> PackedModel:
-    """What the next of so many rounds begins with: mixed, and pruned as the machine prunes."""
+def next_model(before: PackedModel, reached: Shares, moment: Moment) -> PackedModel:
+    """What the next round begins with: mixed, and pruned as the machine prunes."""
     _check_sound(reached)
     machine = unpacked(before)
     models = training_of(machine).models
@@ -149,7 +154,7 @@ def next_model(before: PackedModel, reached: Shares, n_rounds: int) -> PackedMod
             model.generator.bit_generator.state = state
             if share.weight > 0:
                 _take(machine, model, share)
-        end_round(machine, n_before, n_rounds)
+        end_round(machine, n_before, moment)
     return packed(machine)
 
 
