@@ -8,7 +8,7 @@ WORKERS := 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env browser facts demo test check lint format bench test-oldest fuzz fuzz-coverage nightly hook clean
+.PHONY: help env browser facts demo test check lint format bench test-oldest test-cluster fuzz fuzz-coverage nightly hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -74,6 +74,10 @@ test-oldest: $(OLDEST)/.installed  ## the test suite with the oldest supported d
 	@echo 'Testing with the versions of constraints-oldest.txt.'
 	@$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile
 
+test-cluster: env  ## train on a scheduler and workers that are processes of their own, with TLS
+	@echo 'Starting clusters on loopback; this takes a minute or two.'
+	@POLYPLANE_CLUSTER=1 $(BIN)/python -m pytest tests/backends/test_separate_processes.py
+
 SECONDS := 60
 facts: env  ## write down what the command line says of algorithms (parameters.json)
 	@$(BIN)/python -m polyplane.cli.options.facts
@@ -88,7 +92,7 @@ fuzz-coverage: env  ## let atheris look for input that breaks the reader of LIBS
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.libsvm.fuzz_coverage $(SECONDS)
 
 nightly: export POLYPLANE_NIGHTLY := 1
-nightly: test-oldest fuzz  ## what is too long for every commit: the oldest versions, and random files
+nightly: test-oldest test-cluster fuzz  ## what is too long for every commit: the oldest versions, clusters, random files
 
 hook: env  ## install a git pre-commit hook that runs make lint
 	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \

@@ -1,4 +1,4 @@
-"""A Dask cluster of two workers beside one process: rows a second, errors, traffic, overhead.
+"""A Dask cluster of two workers beside one process: rows a second, traffic, overhead.
 
 Digits come from `infinite_digits`, each worker making its own as it learns them; POLYPLANE_ROWS
 sets how many. Rows are handed over in parts, so that learners are mixed several times in the one
@@ -16,9 +16,10 @@ from benchmarks.race import publish, table
 from benchmarks.tuning import error
 from polyplane import AMMClassifier
 from polyplane.backends import dask_cluster
+from polyplane.backends.dask_cluster import bytes_sent
 from polyplane.data.sets.infinite_digits import infinite_digits
 from polyplane.estimator.files.saving import packed
-from tests.real_data import libsvm_set, mnist_bytes
+from tests.real_data import mnist_bytes
 
 ROWS = int(os.environ.get("POLYPLANE_ROWS", 8_100_000))
 CHUNK = 60_000
@@ -26,7 +27,6 @@ CHUNKS_A_ROUND = 8  # of both learners together
 N_WORKERS = 2
 ALPHA = 1e-6 * 255.0**2  # for pixels in [0, 1]; rows are bytes
 TINY_ROUNDS = 50  # of two rows, whose time is overhead
-SEEDS, PASSES, PARTITIONS = range(5), (5, 10), (2, 8, 32)
 
 
 def digits(start, n):
@@ -51,18 +51,15 @@ def on_the_cluster(client):
     """The same, the bytes that workers handed out and the number of rounds."""
     starts = range(0, ROWS, CHUNK)
     parts = [delayed(digits)(start, min(CHUNK, ROWS - start)) for start in starts]
-    model, before, begin = machine(), sent(client), time.perf_counter()
+    model, before, begin = machine(), bytes_sent(client), time.perf_counter()
     n_rounds = -(-len(parts) // CHUNKS_A_ROUND)
     for k in range(n_rounds):
         some = parts[k * CHUNKS_A_ROUND : (k + 1) * CHUNKS_A_ROUND]
-        dask_cluster.fit(model, some, client=client, rounds=k + 1, resume=k > 0, learners=N_WORKERS)
+        dask_cluster.fit(
+            model, some, client=client, rounds=k + 1, resume=k > 0, learners=N_WORKERS, mixes=1
+        )
     seconds = time.perf_counter() - begin
-    return model, seconds, sent(client) - before, n_rounds
-
-
-def sent(client):
-    """Bytes that workers have handed out so far."""
-    return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+    return model, seconds, bytes_sent(client) - before, n_rounds
 
 
 def seconds_of_a_tiny_round(client):
@@ -102,41 +99,16 @@ def speed_table(client):
     )  # fmt: skip
 
 
-def span(errors):
-    return f"{min(errors):.2f}–{max(errors):.2f}"
-
-
-def partitions_table(client):
-    X, y, X_test, y_test = libsvm_set("ijcnn1")
-    rows = []
-    for n_passes in PASSES:
-        made = [AMMClassifier(random_state=s, max_iter=n_passes) for s in SEEDS]
-        cells = [n_passes, span([error(model.fit(X, y), X_test, y_test) for model in made])]
-        for n_partitions in PARTITIONS:
-            errors = []
-            for seed, model in zip(SEEDS, made, strict=True):
-                order = np.random.default_rng(seed).permutation(y.size)
-                cuts = np.array_split(order, n_partitions)
-                parts = [delayed((X[cut], y[cut])) for cut in cuts]
-                dask_cluster.fit(model, parts, client=client, learners=2)
-                errors.append(error(model, X_test, y_test))
-            cells.append(span(errors))
-        rows.append(cells)
-    heads = [f"2 learners, {n} partitions" for n in PARTITIONS]
-    return table(["passes or rounds", "one process", *heads], rows)
-
-
 def main():
     with (
         LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        digits_table, errors_table = speed_table(client), partitions_table(client)
+        digits_table = speed_table(client)
     publish(
         "dask",
         "A Dask cluster of two workers on one machine",
         f"{ROWS:,} digits, made as they are learned, AMM, one pass, errors on MNIST's test rows; "
-        "making rows is part of the time. Then ijcnn1, AMM, errors in percent over "
-        f"{len(SEEDS)} seeds.",
-        digits_table + "\n\n" + errors_table,
+        "making rows is part of the time.",
+        digits_table,
     )

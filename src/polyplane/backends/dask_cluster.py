@@ -13,9 +13,10 @@ Faults    A task is a pure function of the shared model and a partition, which D
           a worker is lost. The shared model is on every worker; no round depends on earlier ones.
 """
 
-import sys
+import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,36 +25,53 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from polyplane.backends.dask_partitions import (
-    Partition,
-    Survey,
-    is_array_like,
-    mix_rows,
-    partitions_of,
-    survey,
+from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
+from polyplane.backends.dask_needed import Client, as_completed, da, default_client, delayed
+from polyplane.backends.dask_partitions import is_array_like, mix_rows, partitions_of
+from polyplane.backends.dask_rows import (
+    LoadedRows,
+    Part,
+    faults_in_words,
+    holders_of,
+    load_rows,
+    near,
+    result_of,
+    result_of_sample,
+    sampled,
+    unusable,
 )
 from polyplane.data.chunk_sizes import widened
-from polyplane.data.chunks import Chunk, DataError
+from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
+from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.online_classifier import give_evaluations, training_of
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.rounds import (
     Along,
+    Census,
+    Moment,
+    Piece,
+    Task,
     alone,
     become_round,
     begun,
+    begun_by_sample,
+    completed,
+    count_passes,
     learned,
     mixed_shares,
     next_model,
     set_out,
     shares_of,
+    weights_of_classes,
 )
+from polyplane.estimator.progress import Report, progress
 from polyplane.estimator.resuming import interrupts_wait
-from polyplane.estimator.tables import layout_of, width_of
+from polyplane.estimator.tables import give_layout, layout_of, take_layout, width_of
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.growing_amm import GAMMClassifier
@@ -64,36 +82,22 @@ from polyplane.hyperplane.poly2 import Poly2Classifier
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.hyperplane.sparse_amm import SAMMClassifier
 
-try:
-    import dask.array as da
-    from dask.delayed import delayed
-    from distributed import Client, default_client
-except ImportError as error:
-    raise ImportError(
-        "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
-    ) from error
+__all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict"]
 
-__all__ = ["ALIKE", "Evaluation", "evaluate", "fit", "mix_rows", "predict"]
-
+MIXES = 4  # in a pass: at five passes, half of what two learners lose by mixing once
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
-SAMPLED_ROWS = 100_000  # of dataframes, over all partitions, from which their layout is learned
 
 MIXABLE = (
     AMMClassifier, CPMClassifier, MMClassifier, PassiveAggressiveClassifier, PegasosClassifier,
-    Poly2Classifier,
+    Poly2Classifier, PolyplaneClassifier,
 )  # fmt: skip
 WHY_NOT = {
     GAMMClassifier: "clones carry the past of their plane, and a mixture would count it twice",
     SAMMClassifier: "its penalty acts by the steps of a whole training, which a mixture cuts short",
-    PolyplaneClassifier: "its settings and its maps of columns are found by trials on all rows",
 }
 UNFIT_SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "alpha": (lambda v: isinstance(v, str), "give a number, found on a sample"),
-    "entropy": (lambda v: isinstance(v, str), "give a number, found on a sample"),
-    "class_weight": (lambda v: isinstance(v, str), "give a dict of weights"),
     "early_stopping": (bool, "set it to False, and look at evaluate"),
     "mode": (lambda v: v != "online", "set it to 'online'"),
-    "init": (lambda v: v != "random", "leave init='random'"),
     "max_steps": (lambda v: v is not None, "leave it None, and give rounds"),
     "warm_start": (bool, "set it to False; resume=True goes on from a model"),
 }
@@ -110,6 +114,7 @@ def fit(
     client: Client | None = None,
     rounds: int | None = None,
     learners: int | None = None,
+    mixes: int = MIXES,
     alike: float = ALIKE,
     checkpoint: Any = None,
     resume: bool = False,
@@ -118,141 +123,128 @@ def fit(
 ) -> Any:
     """Train an estimator on the rows of a cluster; return it.
 
-    rounds      passes over all partitions, each followed by mixing; by default `max_iter`.
-    learners    models trained side by side in a round; by default one for each worker's thread.
+    rounds      passes over all partitions; by default `max_iter`.
+    learners    models trained side by side; by default one for each worker's thread.
+    mixes       how often they become one in a pass.
     alike       cosine from which new planes of two learners are taken for one.
     checkpoint  a model file that is written after each round.
     resume      go on from the rounds that the estimator, such as `load(checkpoint)`, has made.
     callback    is called with the estimator after each round.
     options     of `polyplane.read`, where X names files.
 
-    After Ctrl-C the estimator is what the last complete round made of it.
+    After Ctrl-C the estimator is what the last complete round made of it, and so it is after a
+    ConnectionError, where the cluster is lost.
     """
     client = client or default_client()
-    _check_mixable(estimator)
-    n_rounds = int(estimator.max_iter) if rounds is None else int(rounds)
-    if n_rounds < 1 or (learners is not None and learners < 1):
-        raise ValueError("rounds and learners must be whole numbers of at least 1.")
+    cascades = is_cascade(estimator)
+    if not cascades:
+        _check_mixable(estimator)
+    if any(given is not None and given < 1 for given in (rounds, learners, mixes)):
+        raise ValueError("rounds, learners and mixes must be whole numbers of at least 1.")
+    goes_on = _goes_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
-    rows = _load(client, partitions_of(X, y, options), n_learners)
-    groups = _shared_out(rows, n_learners)
-    if _goes_on(estimator, resume):
-        _check_known(estimator, rows)
-        model = packed(estimator)
-    else:
-        model = _first_model(estimator, rows)
-    for _ in range(int(unpacked(model).n_iter_), n_rounds):
-        model = _one_round(client, model, groups, alike)
-        with interrupts_wait():
-            become_round(estimator, model)
-            if checkpoint is not None:
-                save(estimator, Path(checkpoint))
-        if callback is not None:
-            callback(estimator)
+    layout = layout_of(estimator) if goes_on else None
+    parts = partitions_of(X, y, options, n_learners, layout)
+    with faults_in_words():
+        rows = load_rows(client, parts, n_learners)
+    after = partial(_after_round, estimator, rows.layout, checkpoint, callback)
+    with faults_in_words():
+        if cascades:
+            fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, after)
+        else:
+            machine = _that_travels(estimator, rows, rounds, goes_on)
+            _make_passes(machine, rows, (n_learners, mixes, alike), goes_on, after)
     return estimator
 
 
-class _Rows(NamedTuple):
-    """The partitions that hold rows, on their workers."""
-
-    client: Client
-    chunks: list[Any]  # futures
-    surveys: list[Survey]
-    numbers: list[int]  # of the partitions among all
-
-    @property
-    def classes(self) -> Array:
-        """All labels, sorted."""
-        found: Array = np.unique(np.concatenate([one.labels for one in self.surveys]))
-        return found
-
-    @property
-    def n_columns(self) -> int:
-        """Of the widest partition."""
-        return max(one.n_columns for one in self.surveys)
-
-
-def _load(client: Client, parts: Sequence[Partition], n_learners: int) -> _Rows:
-    """Have all partitions loaded where they will stay, and look at each once.
-
-    What workers hold already stays where it is; else a learner's partitions are on one worker.
-    """
-    workers, held_by = sorted(client.nthreads()), client.who_has()
-    homes: dict[Any, list[int]] = {}
-    for number, block in enumerate(np.array_split(np.arange(len(parts)), n_learners)):
-        for k in block.tolist():
-            home = held_by.get(parts[k].key) or [workers[number % len(workers)]]
-            homes.setdefault(tuple(home), []).append(k)
-    futures: list[Any] = [None] * len(parts)
-    for home, places in homes.items():
-        loaded = client.compute([parts[k].chunk for k in places], **_near(home))
-        for k, future in zip(places, loaded, strict=True):
-            futures[k] = future
-    surveys = [
-        _result(future, number)
-        for number, future in enumerate(client.map(survey, futures, pure=False))
-    ]
-    held = [number for number, one in enumerate(surveys) if one.n_rows > 0]
-    if not held:
-        raise ValueError(f"X has no rows in any of its {len(parts)} partitions.")
-    _check_alike(surveys, held)
-    return _Rows(client, [futures[k] for k in held], [surveys[k] for k in held], held)
+def _after_round(
+    estimator: Any,
+    layout: Layout | None,
+    checkpoint: Any,
+    callback: Callable[[Any], Any] | None,
+    model: PackedModel,
+    measures: dict[str, dict[str, list[float]]] | None = None,
+) -> None:
+    """Let the estimator be what a round has reached; that is never done by halves."""
+    with interrupts_wait():
+        become_round(estimator, model)
+        give_evaluations(estimator, measures or {})
+        give_layout(estimator, layout)
+        if checkpoint is not None:
+            save(estimator, Path(checkpoint))
+    if callback is not None:
+        callback(estimator)
 
 
-def _holders(client: Client, chunks: Sequence[Any]) -> dict[Any, Any]:
-    """Which workers have each chunk now; none, where it was lost and is not loaded again yet."""
-    known = client.who_has(chunks)
-    return {chunk.key: known.get(chunk.key, ()) for chunk in chunks}
+def _make_passes(
+    machine: Any,
+    rows: LoadedRows,
+    way: tuple[int, int, float],
+    goes_on: bool,
+    after: Callable[[PackedModel], None],
+) -> None:
+    """All passes that are left."""
+    n_learners, n_mixes, alike = way
+    rounds = _rounds_of_pass(rows, n_learners, n_mixes)
+    sample = sampled(rows) if _needs_sample(machine, rows) else None
+    model = packed(machine) if goes_on else _first_model(machine, rows, sample)
+    begun = unpacked(model)
+    n_done, n_passes = int(begun.n_iter_), count_passes(begun)
+    n_rows = (n_passes - n_done) * int(rows.census().n_rows.sum())
+    shown = type(machine).__name__, n_rows, bool(machine.verbose)
+    with progress(*shown, is_elsewhere=True) as report:
+        for number in range(n_done, n_passes):
+            told = partial(_report, report, int(unpacked(model).n_planes_))
+            for k, learners in enumerate(rounds):
+                n_before, is_end = number * len(rounds) + k, k + 1 == len(rounds)
+                moment = Moment(n_before, n_passes * len(rounds), is_end)
+                model = _one_round(rows.client, model, learners, moment, alike, told)
+            if number == n_passes - 1 and sample is not None:
+                task = rows.client.submit(_completed, model, sample, pure=False)
+                model = result_of_sample(task)
+            after(model)
 
 
-def _near(workers: Any) -> dict[str, Any]:
-    """Where a task should run, as long as one of these workers lives."""
-    return {"workers": list(workers), "allow_other_workers": True} if workers else {}
+def _report(report: Report, size: int, n_rows: int) -> None:
+    report(n_rows, size, math.nan)  # how many were wrong nobody has asked the learners
 
 
-def _result(future: Any, number: int) -> Any:
-    """Of a task about one partition; what is wrong with that is said in one sentence."""
-    try:
-        return future.result()
-    except DataError:
-        raise
-    except (OSError, TypeError, ValueError) as error:
-        raise _unusable(number, error) from error
+def bytes_sent(client: Client) -> int:
+    """Bytes that the workers of a cluster have handed out so far, to each other and to clients."""
+    return sum(client.run(_sent_by).values())
 
 
-def _unusable(number: int, error: Exception) -> ValueError:
-    words = (str(error).splitlines() or [type(error).__name__])[0]
-    return ValueError(f"Partition {number} cannot be used: {words}")
+def _sent_by(dask_worker: Any) -> int:
+    return int(dask_worker.transfer_outgoing_bytes_total)
 
 
-def _check_alike(surveys: Sequence[Survey], held: Sequence[int]) -> None:
-    first = surveys[held[0]]
-    for number in held:
-        one = surveys[number]
-        if one.labels.size == 0:
-            raise ValueError(f"Partition {number} has no labels, which training needs.")
-        if (one.labels.dtype.kind in "OUS") != (first.labels.dtype.kind in "OUS"):
-            raise ValueError(f"Partition {number} has text or numbers as labels, others have not.")
-        if one[-2:] != first[-2:]:
-            raise ValueError(
-                f"Partition {number} is of another kind than partition {held[0]}: give all as "
-                "arrays, all as sparse matrices or all as tables."
-            )
-        if one.n_columns != first.n_columns and not one.is_sparse:
-            raise ValueError(
-                f"Partition {number} has {one.n_columns} columns, and partition {held[0]} has "
-                f"{first.n_columns}."
-            )
+class _Learner(NamedTuple):
+    """What one learner does in a round."""
 
-
-class _Part(NamedTuple):
-    """A partition of a learner."""
-
-    chunk: Any  # future
     number: int
+    parts: Sequence[Part]
+    rows: Census
+    piece: Piece  # of each of the parts
 
 
-def _shared_out(rows: _Rows, n_learners: int) -> list[list[_Part]]:
+def _rounds_of_pass(rows: LoadedRows, n_learners: int, n_mixes: int) -> list[list[_Learner]]:
+    """Who learns what in each round of a pass: all partitions in turn, or pieces of few."""
+    groups = _shared_out(rows, n_learners)
+    n_rounds = n_mixes if len(groups) > 1 else 1  # one learner has nothing to mix
+    rounds: list[list[_Learner]] = [[] for _ in range(n_rounds)]
+    for number, group in enumerate(groups):
+        n_pieces = max(1, n_rounds // len(group))
+        units = [([k], Piece(j, n_pieces)) for k in group for j in range(n_pieces)]
+        if n_pieces == 1:
+            blocks = np.array_split(np.array(group), n_rounds)
+            units = [(block.tolist(), Piece()) for block in blocks if block.size]
+        for k, (places, piece) in enumerate(units):
+            parts = [rows.part(place) for place in places]
+            rounds[k].append(_Learner(number, parts, rows.census(places), piece))
+    return [learners for learners in rounds if learners]
+
+
+def _shared_out(rows: LoadedRows, n_learners: int) -> list[list[int]]:
     """The partitions of each learner: neighbours, which are mostly on one worker."""
     n_groups = min(n_learners, len(rows.chunks))
     groups = np.array_split(np.arange(len(rows.chunks)), n_groups)
@@ -268,28 +260,45 @@ def _shared_out(rows: _Rows, n_learners: int) -> list[list[_Part]]:
                 stacklevel=3,
             )
             break
-    return [[_Part(rows.chunks[k], rows.numbers[k]) for k in group] for group in groups]
+    return [group.tolist() for group in groups]
 
 
-def _first_model(estimator: Any, rows: _Rows) -> PackedModel:
+def _that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: bool) -> Any:
+    """The estimator as learners have it: what all rows and rounds settle is said in numbers."""
+    machine = unpacked(packed(estimator)) if goes_on else clone(estimator)
+    if goes_on and not rows.surveys[0].is_table:
+        take_layout(machine)  # rows of files are laid out as they are read
+    if goes_on:
+        _check_known(machine, rows)
+    machine.set_params(class_weight=weights_of_classes(estimator, rows.census()))
+    return machine if rounds is None else machine.set_params(max_iter=int(rounds))
+
+
+def _needs_sample(machine: Any, rows: LoadedRows) -> bool:
+    """Whether it begins, or ends, with what only many rows of all kinds can tell."""
+    is_to_find = "auto" in (machine.alpha, getattr(machine, "entropy", None))
+    starts_from_rows = getattr(machine, "init", "random") != "random"
+    return rows.surveys[0].is_table or is_to_find or starts_from_rows
+
+
+def _first_model(machine: Any, rows: LoadedRows, sample: Any) -> PackedModel:
     """The model before the first step, that all learners share."""
-    machine, has_begun = clone(estimator), False
-    if rows.surveys[0].is_table:
-        X, y = _sampled(rows)
-        has_begun = begun(machine, X, y, rows.classes, rows.n_columns)
+    if sample is not None:
+        words = machine, sample, rows.n_columns, rows.census()
+        model: PackedModel = result_of_sample(rows.client.submit(_begun_by, *words, pure=False))
+        return model
+    has_begun = False
     for number, chunk in zip(rows.numbers, rows.chunks, strict=True):
         if has_begun:
             break
-        told, near = (
-            (rows.classes, rows.n_columns),
-            _near(_holders(rows.client, [chunk])[chunk.key]),
-        )
-        task = rows.client.submit(_begun, machine, chunk, *told, pure=False, **near)
-        machine, has_begun = _result(task, number)
+        told = machine, chunk, rows.classes, rows.n_columns
+        here = near(holders_of(rows.client, [chunk])[chunk.key])
+        task = rows.client.submit(_begun, *told, pure=False, **here)
+        machine, has_begun = result_of(task, number)
     return packed(machine)
 
 
-def _check_known(estimator: Any, rows: _Rows) -> None:
+def _check_known(estimator: Any, rows: LoadedRows) -> None:
     """A mixture needs planes of the same classes and columns from all learners."""
     unknown = np.setdiff1d(rows.classes, estimator.classes_)
     if unknown.size:
@@ -303,56 +312,72 @@ def _check_known(estimator: Any, rows: _Rows) -> None:
 def _begun(machine: Any, chunk: Chunk, classes: Array, n_columns: int) -> tuple[Any, bool]:
     machine = clone(machine) if training_of(machine) is None else machine
     has_begun = begun(machine, chunk.X, chunk.y, classes, n_columns)
-    if layout_of(machine) is not None and not is_frame(chunk.X):
-        raise ValueError("X has gaps (NaN), which a cluster takes from dask dataframes only")
+    _check_no_gaps(machine, chunk)
     return machine, has_begun
 
 
-def _sampled(rows: _Rows) -> tuple[Any, Any]:
-    """Rows of a table from all partitions, from which its layout is learned."""
-    share = min(1.0, SAMPLED_ROWS / sum(one.n_rows for one in rows.surveys))
-    tasks = rows.client.map(_sample, rows.chunks, share=share, pure=False)
-    parts = [_result(task, number) for number, task in zip(rows.numbers, tasks, strict=True)]
-    frames = [part.X for part in parts]
-    pandas: Any = sys.modules["pandas"]  # whose frames these are: it need not be installed else
-    return pandas.concat(frames), np.concatenate([part.y for part in parts])
+def _check_no_gaps(machine: Any, chunk: Chunk) -> None:
+    if layout_of(machine) is not None and not is_frame(chunk.X):
+        raise ValueError("X has gaps (NaN), which a cluster takes from dask dataframes only")
 
 
-def _sample(chunk: Chunk, share: float) -> Chunk:
-    """Every so-many-th row of a table."""
-    n_rows = chunk.X.shape[0]
-    places = np.unique(np.linspace(0, n_rows - 1, max(1, round(n_rows * share))).astype(np.int64))
-    return Chunk(chunk.X.iloc[places], chunk.y[places])
+def _begun_by(machine: Any, sample: Chunk, n_columns: int, census: Census) -> PackedModel:
+    machine = clone(machine)
+    begun_by_sample(machine, sample.X, sample.y, n_columns, census)
+    _check_no_gaps(machine, sample)
+    return packed(machine)
+
+
+def _completed(model: PackedModel, sample: Chunk) -> PackedModel:
+    return completed(model, sample.X, sample.y)
 
 
 def _one_round(
-    client: Client, before: PackedModel, groups: Sequence[Sequence[_Part]], alike: float
+    client: Client,
+    before: PackedModel,
+    learners: Sequence[_Learner],
+    moment: Moment,
+    alike: float,
+    report: Callable[[int], None],
 ) -> PackedModel:
-    """All learners once over their partitions, and the mixture."""
+    """All learners over what is theirs in the round, and the mixture."""
     (model,) = client.scatter([before], broadcast=True, hash=False)
-    holders = _holders(client, [part.chunk for group in groups for part in group])
-    begun_here = [model]
+    holders = holders_of(client, [part.chunk for one in learners for part in one.parts])
+    begun_here, n_rows, numbers = [model], {}, dict[Any, int]()
     try:
         ends = []
-        for number, group in enumerate(groups):
-            along = model
-            for k, part in enumerate(group):
-                near, learner = _near(holders[part.chunk.key]), number if k == 0 else 0
-                along = client.submit(_learn, along, *part, learner, pure=False, **near)
+        for one in learners:
+            along, task = model, Task(one.number, one.rows, moment)
+            for k, part in enumerate(one.parts):
+                told = part.chunk, part.number, task if k == 0 else None, one.piece
+                here = near(holders[part.chunk.key])
+                along = client.submit(_learn, along, *told, pure=False, **here)
                 begun_here.append(along)
+                n_rows[along] = part.n_rows // one.piece.n_pieces
+                numbers |= {along.key: part.number, part.chunk.key: part.number}
             ends.append(along)
-        last = _mixed(client, model, ends, alike, begun_here)
-        reached: PackedModel = last.result()
+        last = _mixed(client, model, ends, moment, alike, begun_here)
+        for along in as_completed(n_rows):
+            report(n_rows[along])
+        with faults_in_words(numbers):
+            reached: PackedModel = last.result()
         return reached
     except BaseException:
         client.cancel(begun_here)
         raise
 
 
-def _mixed(client: Client, model: Any, ends: list[Any], alike: float, begun_here: list[Any]) -> Any:
+def _mixed(
+    client: Client,
+    model: Any,
+    ends: list[Any],
+    moment: Moment,
+    alike: float,
+    begun_here: list[Any],
+) -> Any:
     """What all learners reached, by a tree of pairs: no task holds more than two."""
     if len(ends) == 1:
-        return client.submit(alone, ends[0], pure=False)
+        return client.submit(alone, ends[0], moment, pure=False)
     level = [client.submit(shares_of, end, model, pure=False) for end in ends]
     while len(level) > 1:
         begun_here += level
@@ -362,15 +387,17 @@ def _mixed(client: Client, model: Any, ends: list[Any], alike: float, begun_here
             for pair in pairs
         ]
     begun_here += level
-    return client.submit(next_model, model, level[0], pure=False)
+    return client.submit(next_model, model, level[0], moment, pure=False)
 
 
-def _learn(along: Along | PackedModel, chunk: Chunk, number: int, learner: int) -> Along:
+def _learn(
+    along: Along | PackedModel, chunk: Chunk, number: int, task: Task | None, piece: Piece
+) -> Along:
     start = set_out(along) if isinstance(along, PackedModel) else along
     try:
-        return learned(start, chunk.X, chunk.y, learner)
+        return learned(start, chunk.X, chunk.y, task, piece)
     except (TypeError, ValueError) as error:
-        raise _unusable(number, error) from error
+        raise unusable(number, error) from error
 
 
 # ---- what can be trained so --------------------------------------------------------------
@@ -381,7 +408,7 @@ def _check_mixable(estimator: Any) -> None:
     name = type(estimator).__name__
     if not isinstance(estimator, HyperplaneClassifier):
         raise TypeError(
-            f"{name} cannot be trained on a cluster, which mixes hyperplanes, and it has none: "
+            f"{name} is no machine of polyplane that a cluster trains: "
             f"choose one of {', '.join(kind.__name__ for kind in MIXABLE)}."
         )
     if type(estimator) not in MIXABLE:
@@ -428,7 +455,7 @@ def predict(estimator: Any, X: Any, **options: Any) -> Any:
     Of dask arrays and dataframes it is a dask array; of chunks and files a list of delayed arrays.
     """
     check_is_fitted(estimator)
-    parts = partitions_of(X, None, options)
+    parts = partitions_of(X, None, options, layout=layout_of(estimator))
     # a part of the graph: scattered, it could be let go of before the graph has arrived
     model = delayed(packed(estimator, training=False), traverse=False)
     made = [delayed(_predicted)(model, part.chunk) for part in parts]
@@ -450,8 +477,9 @@ def evaluate(
     client = client or default_client()
     check_is_fitted(estimator)
     (model,) = client.scatter([packed(estimator, training=False)], broadcast=True, hash=False)
-    tasks = [delayed(_counted)(model, part.chunk) for part in partitions_of(X, y, options)]
-    parts = [_result(future, k) for k, future in enumerate(client.compute(tasks))]
+    given = partitions_of(X, y, options, layout=layout_of(estimator))
+    tasks = [delayed(_counted)(model, part.chunk) for part in given]
+    parts = [result_of(future, k) for k, future in enumerate(client.compute(tasks))]
     labels: Array = np.unique(np.concatenate([known for known, _ in parts]))
     confusions = np.zeros((labels.size, labels.size), np.int64)
     for known, counts in parts:

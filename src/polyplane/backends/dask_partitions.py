@@ -3,9 +3,10 @@
 Arrays    dask arrays X and y, cut at the same rows; X is not cut between columns.
 Frames    a dask dataframe X and a series y with the same partitions.
 Chunks    a list of delayed pairs (X, y), or of pairs of delayed X and y.
-Files     a path, a pattern with wildcards or a list of these: each file is one partition, read by
-          the worker that learns it. The first file settles where indices of LIBSVM text start,
-          whether labels are text, and which columns tables have.
+Files     a path, a pattern with wildcards or a list of these: each file, or range of a large one
+          (`data/ranges.py`), is a partition, read by the worker that learns it. The first file
+          settles where indices of LIBSVM text start and whether labels are text; the layout of
+          tables is learned from the first rows of all partitions.
 In rounds rows stay where they are loaded; `mix_rows` is there to move them.
 """
 
@@ -17,27 +18,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from polyplane.backends.dask_needed import Delayed, da, dask, delayed
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.formats import is_path, settled_by
+from polyplane.data.formats import ReadOptions, is_path, settled_by
+from polyplane.data.ranges import Range, exact_ranges, quotes_in, ranges_of, read_range, sample_of
 from polyplane.data.reading import CHUNK_ROWS, stream
 from polyplane.data.table.frames import is_frame
-from polyplane.data.table.kinds import ASIDE
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 
-try:
-    import dask
-    import dask.array as da
-    from dask.delayed import Delayed, delayed
-except ImportError as error:
-    raise ImportError(
-        "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
-    ) from error
-
-__all__ = ["Partition", "Survey", "is_array_like", "mix_rows", "partitions_of", "survey"]
+__all__ = ["Partition", "Settled", "Survey", "is_array_like", "mix_rows", "partitions_of", "survey"]
 
 NO_LABELS = np.empty(0)
+RANGE_BYTES, LEAST_RANGE_BYTES = 1 << 26, 1 << 20  # of a file that is cut
+SAMPLE_BYTES = 1 << 25  # of all files together, from which the layout of tables is learned
 
 
 class Partition(NamedTuple):
@@ -45,6 +40,7 @@ class Partition(NamedTuple):
 
     chunk: Any  # delayed
     key: Any  # under which workers hold X, if they do already
+    settled: Any = None  # delayed: what is the same for all files
 
 
 class Survey(NamedTuple):
@@ -53,15 +49,16 @@ class Survey(NamedTuple):
     n_rows: int
     n_columns: int
     labels: Array  # that occur, sorted
+    label_counts: Array  # rows of each
     is_table: bool
     is_sparse: bool
 
 
 def survey(chunk: Chunk) -> Survey:
     """What there is to know of a partition."""
-    labels = np.unique(np.asarray(chunk.y))
+    labels, counts = np.unique(np.asarray(chunk.y), return_counts=True)
     n_rows, n_columns = chunk.X.shape
-    return Survey(n_rows, n_columns, labels, is_frame(chunk.X), sp.issparse(chunk.X))
+    return Survey(n_rows, n_columns, labels, counts, is_frame(chunk.X), sp.issparse(chunk.X))
 
 
 def is_array_like(X: Any) -> bool:
@@ -74,9 +71,17 @@ def _is_dask_frame(X: Any) -> bool:
 
 
 def partitions_of(
-    X: Any, y: Any = None, options: Mapping[str, Any] | None = None
+    X: Any,
+    y: Any = None,
+    options: Mapping[str, Any] | None = None,
+    n_wanted: int = 1,
+    layout: Layout | None = None,
 ) -> list[Partition]:
-    """The partitions of all kinds of input; `options` are those of `polyplane.read`, for files."""
+    """The partitions of all kinds of input; `options` are those of `polyplane.read`, for files.
+
+    Files are cut so that there are `n_wanted`, if they are large enough for that; where they are
+    tables, they are laid out as a model knows them, or as they tell themselves.
+    """
     if options and not _are_paths(X):
         raise ValueError(f"{', '.join(options)}: options are for files, which X does not name.")
     if is_array_like(X):
@@ -86,7 +91,7 @@ def partitions_of(
     if y is not None:
         raise ValueError("y goes with a dask array or dataframe; files and chunks bring labels.")
     if _are_paths(X):
-        return _file_partitions(X, dict(options or {}))
+        return _file_partitions(X, dict(options or {}), n_wanted, layout)
     if isinstance(X, list | tuple) and len(X) and all(_is_delayed_pair(one) for one in X):
         return [Partition(delayed(_chunk_of_pair)(one), _key_of(one)) for one in X]
     raise TypeError(
@@ -156,12 +161,29 @@ def _are_paths(X: Any) -> bool:
     return is_path(X) or (isinstance(X, list | tuple) and len(X) > 0 and all(map(is_path, X)))
 
 
-def _file_partitions(X: Any, options: dict[str, Any]) -> list[Partition]:
-    """One for each file; patterns are looked up here, files are opened by workers."""
+def _file_partitions(
+    X: Any, options: dict[str, Any], n_wanted: int, layout: Layout | None
+) -> list[Partition]:
+    """Patterns are looked up and large files cut here, files are read by workers."""
     paths = [path for one in ([X] if is_path(X) else X) for path in _paths(os.fspath(one))]
-    stream(paths, **options)  # refuses options that there are not
-    first = delayed(_settled)(paths[0], options)
-    return [Partition(delayed(_read)(path, options, first), None) for path in paths]
+    wanted = stream(paths, **options).options  # refuses options that there are not
+    parts = [part for path in paths for part in _exact_ranges(path, wanted, len(paths), n_wanted)]
+    known = None if layout is None else layout.to_dict()
+    first = delayed(_settled)(paths[0], options, parts, known)
+    return [Partition(delayed(_read)(part, options, first), None, first) for part in parts]
+
+
+def _exact_ranges(path: str, options: ReadOptions, n_files: int, n_wanted: int) -> list[Any]:
+    """The ranges of a file, or it as a whole; where records of CSV begin is for workers to see."""
+    n_bytes = RANGE_BYTES
+    if n_files < n_wanted and os.path.isfile(path):
+        of_file = os.path.getsize(path) * n_files // n_wanted
+        n_bytes = min(RANGE_BYTES, max(LEAST_RANGE_BYTES, of_file))
+    parts = ranges_of(path, options, n_bytes)
+    if parts[0].kind != "csv" or len(parts) == 1:
+        return list(parts)
+    exact = delayed(exact_ranges, nout=len(parts))
+    return list(exact(parts, [delayed(quotes_in)(part) for part in parts]))
 
 
 def _paths(path: str) -> list[str]:
@@ -173,40 +195,44 @@ def _paths(path: str) -> list[str]:
     return found
 
 
-class _Settled(NamedTuple):
-    """What the first of several files settles for the others."""
+class Settled(NamedTuple):
+    """What is the same for all files."""
 
-    text: Mapping[str, Any]
+    text: Mapping[str, Any]  # of LIBSVM text
     layout: Any  # of a table, as plain values; None of others
 
 
-def _settled(path: str, options: Mapping[str, Any]) -> _Settled:
+def _settled(path: str, options: Mapping[str, Any], parts: Sequence[Range], known: Any) -> Settled:
     source = stream(path, **options)
+    text = settled_by(path, CHUNK_ROWS, source.options)
+    if known is not None:
+        return Settled(text, known)
+    layout = _layout_of(path, options, parts)
+    return Settled(text, layout.to_dict() if layout.sources else None)
+
+
+def _layout_of(path: str, options: Mapping[str, Any], parts: Sequence[Range]) -> Layout:
+    """What the first rows of all ranges tell, or the first file where none can be cut."""
+    source = stream(path, **options)
+    tables = [part for part in parts if part.kind in ("csv", "parquet") and part.start < part.stop]
+    if tables:
+        return sample_of(tables, source.options, SAMPLE_BYTES)
     next(iter(source))
-    layout = source.layout.to_dict() if source.layout.sources else None
-    return _Settled(settled_by(path, CHUNK_ROWS, source.options), layout)
+    if source.layout.sources:
+        source = stream(path, **options)
+        source.all_chunks()
+    return source.layout
 
 
-def _read(path: str, options: Mapping[str, Any], first: _Settled) -> Chunk:
-    """The rows of a file, laid out as those of the first."""
+def _read(part: Range, options: Mapping[str, Any], first: Settled) -> Chunk:
+    """The rows of a file or range, laid out as all are."""
     layout = None if first.layout is None else Layout.from_dict(first.layout, is_frozen=True)
-    source = stream(path, layout=layout, **options)
+    source = stream(part.path, layout=layout, **options)
+    if part.kind is not None:
+        layout = layout or Layout()
+        return read_range(part, source.options, first.text, layout, source.skips_bad)
     source.settled = dict(first.text)
-    chunk = joined(list(source))
-    _check_plain(source.layout, path)
-    return chunk
-
-
-def _check_plain(layout: Layout, path: str) -> None:
-    """Categories and medians would have to be learned from all files, not from the first."""
-    is_aside = any(source.kind == ASIDE for source in layout.sources)
-    if not layout.sources or (layout.is_dense and not layout.gaps and not is_aside):
-        return
-    raise DataError(
-        "has columns that are no numbers, or gaps, which a cluster takes from dask dataframes "
-        "only: read it with dask.dataframe",
-        path,
-    )
+    return joined(list(source))
 
 
 # ---- moving rows -------------------------------------------------------------------------

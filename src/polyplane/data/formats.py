@@ -24,7 +24,7 @@ from polyplane.data.table.layout import AUTO, Layout
 
 __all__ = [
     "COMPRESSED", "FORMATS", "ReadOptions", "all_of", "chunks_of", "files_of", "format_by_name",
-    "format_of", "is_path", "read_options", "settled_by",
+    "format_of", "is_path", "plain_format_of", "read_options", "settled_by",
 ]  # fmt: skip
 
 TABLE = {"label", "drop", "text_columns", "missing", "categories", "n_hash", "delimiter", "header"}
@@ -228,6 +228,13 @@ def _opened(source: Any, options: ReadOptions) -> Iterator[tuple[str, BinaryIO]]
             raise DataError(f"{kind} is not read from a pipe or an archive: unpack it first", name)
         options.check_they_concern(kind, name)
         yield kind, rows
+
+
+def plain_format_of(path: Any, options: ReadOptions) -> str | None:
+    """The format of a file that is not compressed; None of one that is."""
+    with _opened(path, options) as (kind, file):
+        is_plain = isinstance(file.raw, io.FileIO)  # type: ignore[attr-defined]
+        return kind if is_plain else None
 
 
 # ---- rows --------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ class Work:
     n_rows: int | None  # to visit; None where nobody knows
     unit: str  # of the model's size
     is_search: bool = False  # for settings: there is no model yet
+    is_elsewhere: bool = False  # the model at hand does not change between reports
 
 
 Listener = Callable[[Work], AbstractContextManager[Report]]
@@ -126,12 +127,17 @@ def _draws_bars() -> bool:
 
 @contextlib.contextmanager
 def progress(
-    title: str, n_rows: int, shown: bool, unit: str = "planes", is_search: bool = False
+    title: str,
+    n_rows: int,
+    shown: bool,
+    unit: str = "planes",
+    is_search: bool = False,
+    is_elsewhere: bool = False,
 ) -> Iterator[Report]:
     """What to call as rows are visited; nothing is shown unless asked for."""
     listener = _listener.get()
     if listener is not None:
-        with listener(Work(title, n_rows, unit, is_search)) as report:
+        with listener(Work(title, n_rows, unit, is_search, is_elsewhere)) as report:
             yield report
         return
     if not shown:

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 __all__ = [
-    "at_rest", "finished_of", "reads", "reads_alone", "remember", "view_of", "writes", "writing",
+    "at_rest", "finished_of", "forget_finished", "reads", "reads_alone", "remember", "view_of",
+    "writes", "writing",
 ]  # fmt: skip
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -124,6 +125,11 @@ def finished_of(view: Any) -> Any:
 def remember(estimator: Any, finished: Any) -> None:
     """What is left of its training is known, as from a file."""
     _turns_of(estimator).finished = finished, estimator._training
+
+
+def forget_finished(estimator: Any) -> None:
+    """What is left of its training is to be derived anew."""
+    _turns_of(estimator).finished = None
 
 
 def _twin(thing: Any) -> Any:

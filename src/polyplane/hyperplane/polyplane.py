@@ -404,8 +404,37 @@ class PolyplaneClassifier(HyperplaneClassifier):
         self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
         """Drop planes that had next to nothing of any row in the pass: they will not come back."""
+        self._end_pass_of_all(model)
+        return False
+
+    # ---- rounds of several learners --------------------------------------------------------
+
+    def _view_of_sample(
+        self, training: PlaneTraining, data: TrainingData, is_all: bool
+    ) -> TrainingData:
+        seen = self._training_view(training, data)
+        if is_all or columns_of(training).used is None:
+            return seen
+        _take_all_columns(training)  # other rows may use any
+        return self._training_view(training, data)
+
+    def _mean_weight(self, weights: Array, n_rows: Array) -> float:
+        has_weight = weights > 0
+        return float(np.average(weights[has_weight], weights=n_rows[has_weight]))
+
+    def _scale_of(self, model: PlaneModel) -> float:
+        return 1.0 if model.rule is None else float(planes_scale(model.rule, model.n_steps))
+
+    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_rounds: int) -> None:
+        start, n_steps = model.n_steps - n_done * n_rows, n_rounds * n_rows
+        if (start, n_steps) != (model.rule.start, model.rule.n_steps):
+            scale = self._scale_of(model)
+            model.rule = model.rule._replace(start=start, n_steps=n_steps)
+            model.planes.sums[:] *= np.float32(scale / self._scale_of(model))
+
+    def _end_pass_of_all(self, model: PlaneModel) -> None:
         if model.own.is_squared:
-            return False
+            return
         lanes = live_lanes(model.planes)
         shares, owner = model.planes.largest_shares[lanes], model.planes.owner[lanes]
         is_used = shares > FLOOR
@@ -414,7 +443,6 @@ class PolyplaneClassifier(HyperplaneClassifier):
         model.planes.largest_shares[:] = 0
         if self.compress and not is_used.all():
             model.planes = with_only(model.planes, lanes[is_used])
-        return False
 
     # ---- start -----------------------------------------------------------------------------
 
@@ -605,8 +633,8 @@ class PolyplaneClassifier(HyperplaneClassifier):
                 "PolyplaneClassifier needs rows of at least 2 classes; those with a weight above "
                 "0 are all of one class."
             )
-        n_passes = _count_passes(members.size)
-        most_passes = _count_passes(members.size, LONG_PASSES)
+        n_rows = vars(self).get("_rows_to_come", members.size)
+        n_passes, most_passes = _count_passes(n_rows), _count_passes(n_rows, LONG_PASSES)
         trials = Trials(self, data, members, labels, seed, n_passes, most_passes)
         found = trials.first_guess | {"max_iter": n_passes}
         self._calibration = 1.0

@@ -45,6 +45,8 @@ class TrainRequest:
     checkpoint: Checkpoint | None = None
     reading: dict[str, Any] = field(default_factory=dict)  # options of `polyplane.stream`
     on_bad: str = "raise"  # or "skip"
+    cluster: str | None = None  # address of a Dask scheduler, or "local:8"
+    learners: int | None = None  # on the cluster
 
 
 def train_request(

@@ -66,6 +66,10 @@ def _train(chosen: Algorithm | None) -> Verb:
                    shown="MODEL"),
             Option("checkpoint", "Write the model every so often: 60s, 5m or 100000 rows.",
                    shown="EVERY"),
+            Option("cluster", "Train on a Dask cluster: the address of its scheduler, or local:8 "
+                   "for so many processes here.", shown="ADDRESS"),
+            Option("learners", "Models side by side on the cluster. Default: one a thread.", int,
+                   shown="N"),
             SEED,
             *parameter_options(chosen),
             *reading_options(),

@@ -22,6 +22,7 @@ from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, sc
 from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.screen import Screen
+from polyplane.cli.verbs.cluster_run import check_cluster, run_on_cluster
 from polyplane.cli.verbs.evaluate import tell_of_labels
 from polyplane.cli.verbs.evaluation_report import show_evaluation
 from polyplane.cli.verbs.training_run import Stopped, Watch, run_under
@@ -29,12 +30,14 @@ from polyplane.cli.verbs.training_summary import summary_of, tell_summary
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import DataError
 from polyplane.data.reading import CHUNK_ROWS, Stream
+from polyplane.data.table.layout import AUTO
 from polyplane.estimator.files.saving import (
     SavedModel,
     fitted_model,
     read_model,
     write_model,
 )
+from polyplane.estimator.tables import give_layout, take_layout
 from polyplane.model.prediction import n_threads
 from polyplane.report.metrics import Evaluation, as_labels_of, other_spellings
 
@@ -70,7 +73,7 @@ class Job:
         return {
             "data": list(request.data), "stream": request.stream, "chunk_rows": request.chunk_rows,
             "scale": request.scale, "base": self.saved.training.get("base"),
-            "finished": is_finished,
+            "finished": is_finished, "cluster": request.cluster is not None,
         }  # fmt: skip
 
     def write(self, is_finished: bool) -> None:
@@ -86,13 +89,10 @@ def run(request: TrainRequest, screen: Screen) -> int | None:
     _check_place(job)
     _check_test(job)
     watch = Watch(screen, request.checkpoint, lambda: job.write(is_finished=False))
-    begin, resume = _from_stream(job) if job.request.stream else _from_memory(job)
-    start = time.perf_counter()
     try:
-        run_under(watch, resume if job.goes_on else begin, resume)
+        _train(job, watch)
     except Stopped:
         return _stop(job)
-    job.seconds["training"] = time.perf_counter() - start
     job.write(is_finished=True)
     tested = _tested(job)
     found = summary_of(job, watch, tested)
@@ -104,12 +104,23 @@ def run(request: TrainRequest, screen: Screen) -> int | None:
     return None
 
 
+def _train(job: Job, watch: Watch) -> None:
+    if job.request.cluster is not None:
+        _on_cluster(job, watch)
+        return
+    begin, resume = _from_stream(job) if job.request.stream else _from_memory(job)
+    start = time.perf_counter()
+    run_under(watch, resume if job.goes_on else begin, resume)
+    job.seconds["training"] = time.perf_counter() - start
+
+
 # ---- where it starts ---------------------------------------------------------------------
 
 
 def _new(request: TrainRequest, screen: Screen) -> Job:
     if request.checkpoint is not None and request.model is None:
         raise CallError("--checkpoint needs a file to write to: name it with --model.")
+    check_cluster(request)
     saved = SavedModel(made(request.algorithm, request.parameters))
     return Job(request, screen, saved, path=_path(request.model))
 
@@ -123,6 +134,12 @@ def _resumed(request: TrainRequest, screen: Screen) -> Job:
     saved = read_model(request.resume)
     was = saved.training
     is_stopped = was.get("finished") is False
+    check_cluster(request)
+    if is_stopped and bool(was.get("cluster")) != (request.cluster is not None):
+        rest = (
+            "on a cluster: name one with --cluster" if was.get("cluster") else "here: no --cluster"
+        )
+        raise CallError(f"{request.resume} holds a training that was stopped, and goes on {rest}.")
     stream = bool(was.get("stream", request.stream)) if is_stopped else request.stream
     chunk_rows = was.get("chunk_rows") if is_stopped else request.chunk_rows
     asked = {
@@ -149,7 +166,7 @@ def _set_parameters(estimator: Any, request: TrainRequest, is_stopped: bool) -> 
                     "change: leave it out to go on with it."
                 )
     else:
-        given["warm_start"] = True
+        given["warm_start"] = request.cluster is None
     known = estimator.get_params(deep=False)
     made(type(estimator).__name__, known | given)  # says which option is out of its range
     estimator.set_params(**given)
@@ -251,6 +268,27 @@ def _from_stream(job: Job) -> tuple[Any, Any]:
     return begin, resume
 
 
+def _on_cluster(job: Job, watch: Watch) -> None:
+    """Train where workers read the rows."""
+    request, start = job.request, time.perf_counter()
+    if all(Path(path).is_file() for path in request.data):
+        _rows(job)  # options, and where indices start
+    reading = request.reading | ({"on_bad": "skip"} if request.on_bad == "skip" else {})
+    give_layout(job.estimator, job.saved.layout)
+    n_before = int(getattr(job.estimator, "n_iter_", 0))
+    more = n_before if request.resume and not job.goes_on else 0  # a finished one makes new rounds
+    try:
+        begun = run_on_cluster(watch, request, job.estimator, more, reading)
+    finally:
+        job.saved.layout = take_layout(job.estimator)
+    n_rounds = max(1, int(job.estimator.n_iter_) - n_before)
+    job.n_rows, job.seconds["reading"] = watch.n_visits // n_rounds, begun - start
+    job.seconds["training"] = time.perf_counter() - begun
+    if job.saved.layout is not None:
+        job.table = table_facts(job.saved.layout)
+        job.label = label_facts(job.saved.layout, request.reading.get("label", AUTO), None)
+
+
 # ---- how it ends -------------------------------------------------------------------------
 
 
@@ -266,7 +304,8 @@ def _stop(job: Job) -> int:
     job.screen.warn(
         f"Stopped in pass {job.estimator.n_iter_ + 1}. {job.path} holds the model so far; go on:"
     )
-    job.screen.warn(f"  polyplane train {data} --resume {shlex.quote(str(job.path))}")
+    where = f" --cluster {shlex.quote(job.request.cluster)}" if job.request.cluster else ""
+    job.screen.warn(f"  polyplane train {data} --resume {shlex.quote(str(job.path))}{where}")
     return INTERRUPTED
 
 

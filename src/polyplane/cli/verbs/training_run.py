@@ -2,7 +2,8 @@
 
 Models are kept only where a report is made, for there everything is in order. Models in memory may
 be trained by several threads, so their fit is left, kept and resumed; that changes no bit. A stream
-reports between chunks, when nobody works, and is kept there.
+reports between chunks, when nobody works, and is kept there; so is the model of the latest round
+of a training that is elsewhere.
 """
 
 import contextlib
@@ -90,7 +91,7 @@ class Watch:
             raise Stopped
         if work.is_search or not self._is_due():
             return
-        if work.n_rows is not None:
+        if work.n_rows is not None and not work.is_elsewhere:
             raise _Due
         self.keep_now()
 

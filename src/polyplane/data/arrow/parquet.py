@@ -45,10 +45,14 @@ def chunks(
     options: TableOptions | None = None,
     bad: BadRows | None = None,
     layout: Layout | None = None,
+    row_groups: Sequence[int] | None = None,
 ) -> Iterator[Chunk]:
-    """Chunks of `chunk_rows` rows of a Parquet file; `layout` is learned or obeyed."""
+    """Chunks of `chunk_rows` rows of a Parquet file; `layout` is learned or obeyed.
+
+    Without `row_groups`, of all of them.
+    """
     rows = _batch_rows(path, options, bad, layout)
-    return rechunked(laid_out(_parquet_pieces(rows), rows.layout, path), chunk_rows)
+    return rechunked(laid_out(_parquet_pieces(rows, row_groups), rows.layout, path), chunk_rows)
 
 
 def arrow_chunks(
@@ -71,14 +75,16 @@ def _batch_rows(
     return BatchRows(path, options or TableOptions(), bad or BadRows(), layout)
 
 
-def _parquet_pieces(rows: BatchRows) -> Iterator[Chunk | TableBlock]:
+def _parquet_pieces(
+    rows: BatchRows, row_groups: Sequence[int] | None
+) -> Iterator[Chunk | TableBlock]:
     with as_data_errors(rows.path, "Parquet"):
         file = pyarrow.parquet.ParquetFile(rows.path, page_checksum_verification=True)
     with file:
         with as_data_errors(rows.path, "Parquet"):
             schema, metadata = _schema_of(file.schema_arrow), file.metadata.metadata or {}
         names = rows.names_read(schema, metadata)
-        batches = file.iter_batches(BATCH_ROWS, columns=names)
+        batches = file.iter_batches(BATCH_ROWS, row_groups, columns=names)
         for batch in _checked(batches, rows.path, "Parquet"):
             yield rows.rows(batch)
 

@@ -26,7 +26,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +53,9 @@ from polyplane.data.csv.records import (
     Blocks,
     Record,
     after,
+    block_of,
     delimiter_of,
+    end_of_records,
     first_long_field,
     has_stray_quotes,
     head_of,
@@ -67,7 +69,7 @@ from polyplane.data.table.layout import Layout, TableOptions, places_in
 from polyplane.data.table.rows import laid_out
 from polyplane.data.table.texts import MISSING_TEXTS
 
-__all__ = ["CsvOptions", "chunks"]
+__all__ = ["CsvOptions", "Opening", "chunks", "end_of_records", "opening_of"]
 
 STATE_HEADER = "if this line holds the names of the columns, state header=True (--header)"
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
@@ -102,6 +104,30 @@ def chunks(
     layout = Layout() if layout is None else layout
     blocks = _blocks(file, path, options or CsvOptions(), bad or BadRows(), layout)
     return rechunked(laid_out(blocks, layout, path), chunk_rows)
+
+
+class Opening(NamedTuple):
+    """How CSV text begins."""
+
+    header: bytes  # with what stands before it; empty, where there is none
+    has_header: bool
+    delimiter: str
+
+
+def opening_of(file: BinaryIO, path: str, options: CsvOptions) -> Opening | None:
+    """What the first bytes of a text tell of all of it; None where they hold no whole record."""
+    head = head_of(file, path)
+    n_before = file.tell() - len(head)  # a mark of UTF-8
+    delimiter = options.delimiter or delimiter_of(head)
+    has_quotes = not has_stray_quotes(head, delimiter)
+    block = block_of(head[: end_of_records(head, delimiter, has_quotes)])
+    if not block.has_text():
+        return None
+    records = first_records(block, delimiter, path, has_quotes)
+    has_header = look_at(records, options.header, path).has_header
+    n_header = n_before + after(block, records[0]).start if has_header else 0
+    file.seek(0)
+    return Opening(file.read(n_header), has_header, delimiter)
 
 
 def _blocks(

@@ -20,7 +20,9 @@ __all__ = [
     "Blocks",
     "Record",
     "after",
+    "block_of",
     "delimiter_of",
+    "end_of_records",
     "first_long_field",
     "has_stray_quotes",
     "head_of",
@@ -154,6 +156,11 @@ def _end_of_records(buffer: bytes, size: int, delimiter: str, has_quotes: bool) 
         end = max(0, last_record_end(text, size, ord(delimiter), QUOTE))
     more, opened = _scan(text[end:size], ord(delimiter))  # all of it, where quotes are odd
     return end + more, end + opened if opened >= 0 else -1
+
+
+def end_of_records(text: bytes, delimiter: str, has_quotes: bool = True) -> int:
+    """Where the last whole record of a text ends that begins with one."""
+    return _end_of_records(text + AFTER_TEXT, len(text), delimiter, has_quotes)[0]
 
 
 @jit

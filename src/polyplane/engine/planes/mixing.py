@@ -13,6 +13,7 @@ New        planes are united. A plane keeps its W, which is that of a whole clas
            so its sums are multiplied by t / t_p. Two new planes of one class, of two partitions,
            whose cosine is at least `alike` are one plane found twice: they are averaged in
            proportion to the steps behind them. Pairs are formed by falling cosine.
+Soft       planes note their largest share of a row; that of a mixture is the largest of any.
 Averages   Phi is such that the mean of Theta over all steps (`planes.py`) is the same mixture:
            Phi / (t (t + 1)) is averaged, and multiplied, as Theta is.
 A share is what of a model is mixed: planes side by side without gaps. `mixed` takes two, so that a
@@ -56,6 +57,7 @@ class Share(NamedTuple):
     origin: Array  # int64 [plane]: its place among the planes that the round began with, or NEW
     backing: Array  # float64 [plane]: steps of the round that stand behind it
     won: Array  # float64 [plane]: rows it has won, where that is counted
+    largest: Array  # float32 [plane]: its largest share of a row in the round, where that is noted
     steps: float  # t
     weight: float  # steps of the round
     mistakes: float
@@ -76,6 +78,7 @@ def share_of(planes: Planes, origin: Array, won: Array, n_steps: int, n_new_step
         origin=np.asarray(origin, np.int64),
         backing=np.full(lanes.size, float(n_new_steps)),
         won=won[lanes].astype(np.float64) if won.size else np.zeros(lanes.size),
+        largest=planes.largest_shares[lanes],
         steps=float(n_steps),
         weight=float(n_new_steps),
         mistakes=float(planes.counts[MISTAKES]),
@@ -108,6 +111,7 @@ def mixed(first: Share, second: Share, n_created_before: float, alike: float) ->
         origin=np.maximum(made[0].origin, made[1].origin),
         backing=made[0].backing + made[1].backing,
         won=made[0].won + made[1].won,
+        largest=np.maximum(made[0].largest, made[1].largest),
         steps=float(steps),
         weight=weight,
         mistakes=float(sum(q * part.mistakes for part, q in parts)),
@@ -142,6 +146,7 @@ def _arrived(share: Share, way: _Way, steps: float, n: int) -> Share:
         origin=put(share.origin, NEW),
         backing=put(share.backing),
         won=put(share.won * way.factor),
+        largest=put(share.largest),
     )
 
 
@@ -196,24 +201,26 @@ def _unit(share: Share, planes: Array) -> Array:
 # ---- and a model again -------------------------------------------------------------------
 
 
-def settled(before: Planes, share: Share) -> Planes:
+def settled(before: Planes, share: Share, n_units: int = 1) -> Planes:
     """The planes of a share as a model in training, which went into the round with `before`.
 
-    A class that has more planes than it may keeps its longest.
+    A class that has more planes than it may keeps its longest. Where classes have several units,
+    planes belong to these.
     """
-    living = np.bincount(before.owner[live_lanes(before)], minlength=before.room_left.size)
+    n_classes = before.room_left.size
+    living = np.bincount(before.owner[live_lanes(before)] // n_units, minlength=n_classes)
     may_have = before.room_left + living
-    kept = _longest(share, may_have)
+    kept = _longest(share, may_have, n_units)
     n = kept.size
     n_features, room = len(before.sums), max(before.owner.size, -(-n // LANES) * LANES)
     sizes = {"feature": n_features, "timed feature": len(before.timed_sums), "lane": room}
-    n_counts, n_classes = before.counts.size, before.room_left.size
-    planes: Planes = filled(Planes, **sizes, **{"class": n_classes}, count=n_counts)
+    planes: Planes = filled(Planes, **sizes, **{"class": n_classes}, count=before.counts.size)
     planes.sums[:, :n], planes.timed_sums[:, :n] = share.sums[:, kept], share.timed_sums[:, kept]
     planes.squared_norms[:n] = share.squared_norms[kept]
     planes.inverse_lengths[:n] = [inverse_length(norm) for norm in planes.squared_norms[:n]]
     planes.owner[:n], planes.idle[:n] = share.owner[kept], 0
-    planes.room_left[:] = may_have - np.bincount(share.owner[kept], minlength=n_classes)
+    planes.largest_shares[:n] = share.largest[kept]
+    planes.room_left[:] = may_have - np.bincount(share.owner[kept] // n_units, minlength=n_classes)
     planes.counts[:] = before.counts
     planes.counts[[LANES_USED, GROWING]] = n, np.count_nonzero(planes.room_left)
     planes.counts[[CREATED, MISTAKES]] = round(share.created), round(share.mistakes)
@@ -221,26 +228,28 @@ def settled(before: Planes, share: Share) -> Planes:
     return planes
 
 
-def _longest(share: Share, may_have: Array) -> Array:
+def _longest(share: Share, may_have: Array, n_units: int) -> Array:
     """Planes of which no class has more than it may, in their order."""
-    by_length = np.argsort(-share.squared_norms, kind="stable")
+    by_length, labels = np.argsort(-share.squared_norms, kind="stable"), share.owner // n_units
     place = np.empty(by_length.size, np.int64)  # of each plane among those of its class
-    for label in np.unique(share.owner):
-        of_class = by_length[share.owner[by_length] == label]
+    for label in np.unique(labels):
+        of_class = by_length[labels[by_length] == label]
         place[of_class] = np.arange(of_class.size)
-    return np.flatnonzero(place < may_have[share.owner])
+    return np.flatnonzero(place < may_have[labels])
 
 
 def is_sound(share: Any) -> bool:
     """Whether what came from elsewhere is a share: arrays that go together, of finite numbers."""
     n = share.owner.size
     matrices = share.sums, share.timed_sums
-    vectors = share.squared_norms, share.owner, share.origin, share.backing, share.won
+    vectors = (
+        share.squared_norms, share.owner, share.origin, share.backing, share.won, share.largest,
+    )  # fmt: skip
     is_like = all(one.ndim == 2 and one.shape[1] == n for one in matrices)
     is_like = is_like and all(one.shape == (n,) for one in vectors)
     is_like = is_like and len(share.timed_sums) in (0, len(share.sums))
     numbers = share.steps, share.weight, share.mistakes, share.created
     is_counted = all(np.isfinite(one) and one >= 0 for one in numbers)
     is_owned = bool((share.owner > NO_PLANE).all() and (share.origin >= NEW).all())
-    arrays = (*matrices, share.squared_norms, share.backing, share.won)
+    arrays = (*matrices, share.squared_norms, share.backing, share.won, share.largest)
     return is_like and is_counted and is_owned and all(np.isfinite(one).all() for one in arrays)

@@ -33,7 +33,7 @@ from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import give_training, training_of
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, own_of_fitted
 from polyplane.estimator.tables import TableRows, give_layout
-from polyplane.estimator.thread_safety import at_rest, view_of
+from polyplane.estimator.thread_safety import at_rest, forget_finished, view_of
 from polyplane.model.file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer
@@ -43,6 +43,9 @@ __all__ = [
     "ModelError", "PackedModel", "SavedModel", "fitted_model", "load", "packed", "read_model",
     "save", "unpacked", "write_model",
 ]  # fmt: skip
+
+
+FINISHED_PLANES = "prediction.planes.sums"  # an array of model files
 
 
 @dataclass
@@ -169,12 +172,23 @@ class PackedModel(NamedTuple):
 
     values: str  # JSON
     arrays: Mapping[str, Array]
+    shape_of_planes: tuple[int, ...] | None = None  # that stay behind: the training tells them
+
+    def count_bytes(self) -> int:
+        """How many travel."""
+        return len(self.values) + sum(array.nbytes for array in self.arrays.values())
 
 
 def packed(estimator: Any, *, training: bool = True) -> PackedModel:
-    """A fitted estimator on its way; its arrays are not copied, so it must not learn on."""
+    """A fitted estimator on its way; its arrays are not copied, so it must not learn on.
+
+    Planes that predict are made of those that learn, and stay behind where these travel.
+    """
     values, arrays = _contents(SavedModel(estimator), training)
-    return PackedModel(json.dumps(values, allow_nan=False), arrays)
+    shape = None
+    if values["training"] is not None and FINISHED_PLANES in arrays:
+        shape = arrays.pop(FINISHED_PLANES).shape
+    return PackedModel(json.dumps(values, allow_nan=False), arrays, shape)
 
 
 def unpacked(model: PackedModel) -> Any:
@@ -183,7 +197,12 @@ def unpacked(model: PackedModel) -> Any:
     It has copies of the arrays, which others may hold, too.
     """
     arrays = {name: _copied(array) for name, array in model.arrays.items()}
-    return _read_contents(json.loads(model.values), arrays, None).predictor()
+    if model.shape_of_planes is not None:
+        arrays[FINISHED_PLANES] = np.zeros(model.shape_of_planes, np.float32)
+    made = _read_contents(json.loads(model.values), arrays, None).predictor()
+    if model.shape_of_planes is not None:
+        forget_finished(made)
+    return made
 
 
 def _copied(array: Array) -> Array:

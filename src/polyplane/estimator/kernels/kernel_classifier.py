@@ -17,7 +17,13 @@ from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import CsrRows, DenseRows, count_rows, matrix_of
 from polyplane.engine.support.gram import squared_lengths
-from polyplane.engine.support.support_set import OF_SIDE, SupportSet, Visit, empty_set
+from polyplane.engine.support.support_set import (
+    OF_SIDE,
+    SupportSet,
+    Visit,
+    active_slots,
+    empty_set,
+)
 from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.kernels.kernel_choice import KERNELS, gamma_of, kernel_of
 from polyplane.estimator.kernels.kernel_training import (
@@ -53,7 +59,7 @@ from polyplane.estimator.resuming import (
 )
 from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.tables import width_of
-from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes
+from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes, writing
 from polyplane.estimator.validation import (
     TrainingData,
     check_weights_are_known,
@@ -67,7 +73,7 @@ from polyplane.model.kernels import KernelRows
 
 __all__ = [
     "NO_COINS", "CachedKernelClassifier", "ExpectedProblem", "KernelClassifier", "empty_set_of",
-    "expected_of", "give_vectors", "one_sided",
+    "expected_of", "give_vectors", "one_sided", "renumber", "settled_gamma",
 ]  # fmt: skip
 
 BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
@@ -562,6 +568,29 @@ def expected_of(machine: Any, model: KernelModel) -> ExpectedProblem:
     return ExpectedProblem(
         machine._new_set(), machine._rule_like(model), machine._totals_of_slots()
     )
+
+
+def settled_gamma(machine: Any, X: Any, y: Any) -> float:
+    """The number that gamma stands for if these are the rows."""
+    check_parameters(machine)
+    data, _ = machine._read_training(X, y, None, None, False)
+    return gamma_of(machine, data, width_of(machine))
+
+
+def renumber(machine: Any, numbers: Array) -> None:
+    """Let support vectors have other numbers than their places in X, and rows to come higher ones.
+
+    `numbers` are of the rows of X.
+    """
+    with writing(machine):
+        training = machine._training
+        rows = training.support
+        training.pool = SupportRows(rows._replace(numbers=numbers[rows.numbers]))
+        training.places = {k: place for place, k in enumerate(training.support.numbers.tolist())}
+        training.n_seen = int(numbers.max()) + 1
+        for model in training.models:
+            slots = active_slots(model.held)
+            model.held.row[slots] = numbers[model.held.row[slots]]
 
 
 def one_sided(model: KernelModel) -> float | None:

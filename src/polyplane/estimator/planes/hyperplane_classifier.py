@@ -23,7 +23,7 @@ from polyplane.engine.planes.planes import (
     zero_planes,
 )
 from polyplane.engine.rows.storage import with_own_page
-from polyplane.engine.targets import rows_of
+from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.memory import check_memory
@@ -74,9 +74,12 @@ from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
-    "ALPHAS", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "act_on", "become",
-    "expected_of", "features_of", "found_by", "give_planes", "meet_rows", "own_of_fitted",
-    "pass_over", "rows_to_try", "seed_of", "settles_alpha", "stratified",
+    "ALPHAS", "Census", "ExpectedModel", "HyperplaneClassifier", "Moment", "Piece", "RowsToTry",
+    "become",
+    "begin_by_sample", "complete_by_sample", "count_passes", "end_round", "expected_of",
+    "features_of", "found_by", "give_planes", "join_round", "meet_rows", "own_of_fitted",
+    "pass_over", "rows_to_try", "scale_of", "seed_of", "settles_alpha", "stratified",
+    "weights_of_classes",
 ]  # fmt: skip
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
@@ -198,6 +201,12 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         """The data as steps see them, where that is not how finished planes do."""
         return data
+
+    def _view_of_sample(
+        self, training: PlaneTraining, data: TrainingData, is_all: bool
+    ) -> TrainingData:
+        """The same of a sample of the rows to come, or of all of them."""
+        return self._training_view(training, data)
 
     def _own_of_model(self, training: PlaneTraining) -> OwnState:
         """What the machine itself keeps of each model, before its first row."""
@@ -639,6 +648,81 @@ def expected_of(machine: Any, training: PlaneTraining, model: PlaneModel) -> Exp
     )
 
 
+# ---- rounds of several learners: what `rounds.py` asks of a machine -----------------------
+
+
+class Census(NamedTuple):
+    """How many rows there are of each class."""
+
+    labels: Array
+    n_rows: Array
+
+    def visited_by(self, machine: Any) -> "Census":
+        """Without rows of weight 0."""
+        given = machine.class_weight if isinstance(machine.class_weight, dict) else {}
+        has_weight = [given.get(label, 1.0) > 0 for label in self.labels.tolist()]
+        return Census(self.labels[has_weight], self.n_rows[has_weight])
+
+
+def _count_visited(machine: Any, model: PlaneModel, census: Census) -> int:
+    """How many of the rows counted a model visits."""
+    visited = census.visited_by(machine)
+    _, codes = codes_of(visited.labels, machine._training.labels)
+    return int(visited.n_rows[model.codes[codes] != LEFT_OUT].sum())
+
+
+def weights_of_classes(machine: Any, census: Census) -> dict[Any, float] | None:
+    """The factors of classes as steps use them, of which a part of the rows cannot tell."""
+    if machine.class_weight is None:
+        return None
+    labels, n_rows = census.labels.tolist(), census.n_rows
+    if isinstance(machine.class_weight, dict):
+        weights = np.array([machine.class_weight.get(label, 1.0) for label in labels], np.float64)
+    else:
+        weights = n_rows.sum() / (n_rows.size * n_rows)
+    return dict(
+        zip(labels, (weights / machine._mean_weight(weights, n_rows)).tolist(), strict=True)
+    )
+
+
+def begin_by_sample(machine: Any, X: Any, y: Any, census: Census) -> None:
+    """Begin a training as `fit` does, of the rows counted, of which these are some or all.
+
+    Settings that are 'auto', maps of columns and first planes are found on these. No row is
+    learned.
+    """
+    with writing(machine), all_or_nothing(machine):
+        check_parameters(machine)
+        data, labels = machine._read_training(X, y, census.labels, None, False)
+        data = machine._weighed(data)
+        machine._check_classes(labels)
+        seed, n_rows = machine._draw_seed(), int(census.n_rows.sum())
+        machine._rows_to_come = int(census.visited_by(machine).n_rows.sum())
+        machine._found, machine.n_iter_ = machine._better_settings(data, labels, seed), 0
+        for name in ("_rows_to_come", "_reached"):
+            vars(machine).pop(name, None)
+        training = machine._training = machine._new_training(seed)
+        is_all = data.labels.size == n_rows
+        machine._meet(training, labels, machine._view_of_sample(training, data, is_all))
+        for model in training.models:
+            n_visited = _count_visited(machine, model, census)
+            machine._begin(model, machine._count_passes(n_visited) * n_visited)
+
+
+def complete_by_sample(machine: Any, X: Any, y: Any) -> None:
+    """Do with models what `fit` does in the end, with some of its rows or all."""
+    with writing(machine):
+        data, _ = machine._read_training(X, y, None, None, True)
+        seen = machine._training_view(machine._training, data)
+        members = weighty(in_place(data.labels.size), data.weights)
+        machine._complete(machine._training, seen, members)
+
+
+def count_passes(machine: Any) -> int:
+    """How many passes over the rows are set, or were found."""
+    return int(machine._setting("max_iter"))
+
+
 def meet_rows(machine: Any, X: Any, y: Any, classes: Any) -> bool:
     """Begin a training as `fit` does, or let it meet more rows; return whether all has begun.
 
@@ -658,19 +742,51 @@ def meet_rows(machine: Any, X: Any, y: Any, classes: Any) -> bool:
     return all(model.planes.room_left.size > 0 for model in machine._training.models)
 
 
-def pass_over(machine: Any, X: Any, y: Any, place: int) -> list[Array]:
-    """One pass over the rows of partition `place`, as a pass of `fit`; return origins of planes.
+class Moment(NamedTuple):
+    """Where a round stands in a training."""
+
+    n_done: int  # rounds before it
+    n_rounds: int  # in all
+    ends_pass: bool = True  # over all rows
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the training ends with it."""
+        return self.n_done + 1 == self.n_rounds
+
+
+class Piece(NamedTuple):
+    """Which part of the rows of a partition, in the order of a pass, is visited."""
+
+    place: int = 0
+    n_pieces: int = 1
+
+
+def join_round(machine: Any, census: Census, n_pieces: int, moment: Moment) -> None:
+    """Let steps fall as suits a learner that visits a piece of these rows in each round."""
+    for model in machine._training.models:
+        n_rows = _count_visited(machine, model, census) // n_pieces
+        if n_rows > 0:
+            machine._schedule(model, n_rows, moment.n_done, moment.n_rounds)
+
+
+def pass_over(machine: Any, X: Any, y: Any, learner: int, piece: Piece) -> list[Array]:
+    """A pass over rows, or a piece of one, as a pass of `fit`; return origins of planes.
 
     Those are, for each model and each plane that lives, its place among those that lived before,
-    or NEW. Each partition has an order of its own; that of the first is that of `fit`.
+    or NEW. Each learner has an order of its own; that of the first is that of `fit`. All classes
+    and columns are known by now.
     """
     with writing(machine):
-        data, labels = machine._read_training(X, y, None, None, True)
-        machine._meet(machine._training, labels, data)
-        return [_pass_of(machine, model, data, place) for model in machine._training.models]
+        data, _ = machine._read_training(X, y, None, None, True)
+        seen = machine._training_view(machine._training, data)
+        models = machine._training.models
+        return [_pass_of(machine, model, seen, learner, piece) for model in models]
 
 
-def _pass_of(machine: Any, model: PlaneModel, data: TrainingData, place: int) -> Array:
+def _pass_of(
+    machine: Any, model: PlaneModel, data: TrainingData, learner: int, piece: Piece
+) -> Array:
     """The pass of one model; return the origins of its planes."""
     walk = machine._walk()
 
@@ -683,11 +799,15 @@ def _pass_of(machine: Any, model: PlaneModel, data: TrainingData, place: int) ->
 
     members = weighty(in_place(data.labels.size), data.weights)
     order = rows_of(members, model.targets(data))
-    if machine.shuffle and place > 0:
+    before = model.generator.bit_generator.state
+    if machine.shuffle and learner > 0:
         bits: Any = model.generator.bit_generator
-        model.generator = np.random.Generator(bits.jumped(place))
+        model.generator = np.random.Generator(bits.jumped(learner))
     if machine.shuffle:
         shuffle(order, model.generator)
+    order = np.array_split(order, piece.n_pieces)[piece.place]
+    if piece.place + 1 < piece.n_pieces:  # the next has the same order
+        model.generator.bit_generator.state = before
     lanes = live_lanes(model.planes).astype(np.int32)  # `visit` follows them where they go
     visit(model, data, order, lanes, walk._replace(steps=steps), silent)
     return _origins_of(model.planes, lanes)
@@ -700,9 +820,27 @@ def _origins_of(planes: Planes, lanes: Array) -> Array:
     return origin[live_lanes(planes)]
 
 
-def act_on(machine: Any, model: PlaneModel) -> None:
-    """What the machine does between steps, such as pruning, at once."""
-    machine._act(model)
+def scale_of(machine: Any, model: PlaneModel) -> float:
+    """The factor by which sums are what learners average."""
+    return float(machine._scale_of(model))
+
+
+def end_round(machine: Any, n_before: Sequence[int], moment: Moment) -> None:
+    """Do what a machine does between rounds, and count passes.
+
+    Models that were mixed have made steps since `n_before`, and no learner's schedule is theirs.
+    """
+    machine.n_iter_ += moment.ends_pass
+    models = machine._training.models
+    for model, before in zip(models, n_before, strict=False):
+        if model.n_steps > before:
+            made = model.n_steps - before
+            machine._schedule(model, made, moment.n_done + 1, moment.n_rounds)
+            machine._act(model)
+            model.note()
+    if moment.ends_pass and not moment.is_last:
+        for model in models:
+            machine._end_pass_of_all(model)
 
 
 def seed_of(seed: int, estimator: int) -> int:

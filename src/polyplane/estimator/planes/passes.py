@@ -124,6 +124,18 @@ class PlanePasses:
         """What is done after each pass over `order`; return whether more would change nothing."""
         return False
 
+    # ---- what a machine adds to rounds of several learners ----------------------------------
+
+    def _scale_of(self, model: PlaneModel) -> float:
+        """The factor by which sums are what learners average."""
+        return 1.0
+
+    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_rounds: int) -> None:
+        """Let steps fall over rounds of so many rows each, of which some have been made."""
+
+    def _end_pass_of_all(self, model: PlaneModel) -> None:
+        """What is done after each pass of all learners but the last."""
+
     # ---- passes ----------------------------------------------------------------------------
 
     def _walk(self) -> Walk:

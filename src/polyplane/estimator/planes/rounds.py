@@ -18,14 +18,28 @@ from polyplane.engine.planes.mixing import NEW, Share, is_sound, mixed, settled,
 from polyplane.engine.planes.planes import CREATED, Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.planes.hyperplane_classifier import act_on, meet_rows, pass_over
+from polyplane.estimator.planes.hyperplane_classifier import (
+    Census,
+    Moment,
+    Piece,
+    begin_by_sample,
+    complete_by_sample,
+    count_passes,
+    end_round,
+    join_round,
+    meet_rows,
+    pass_over,
+    scale_of,
+    weights_of_classes,
+)
 from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.tables import width_of
 from polyplane.estimator.thread_safety import writing
 
 __all__ = [
-    "Along", "Shares", "alone", "become_round", "begun", "learned", "mixed_shares", "next_model",
-    "set_out", "shares_of",
+    "Along", "Census", "Moment", "Piece", "Shares", "Task", "alone", "become_round", "begun",
+    "begun_by_sample", "completed", "count_passes", "learned", "mixed_shares", "next_model",
+    "set_out", "shares_of", "weights_of_classes",
 ]  # fmt: skip
 
 NOTHING_WON = np.empty(0, np.int64)
@@ -52,6 +66,18 @@ def begun(machine: Any, X: Any, y: Any, classes: Array, n_columns: int) -> bool:
     return meet_rows(machine, _as_wide(X, n_columns), y, classes)
 
 
+def begun_by_sample(machine: Any, X: Any, y: Any, n_columns: int, census: Census) -> None:
+    """Let a machine begin with what some of all rows tell: settings, layout, columns, planes."""
+    begin_by_sample(machine, _as_wide(X, n_columns), y, census)
+
+
+def completed(model: PackedModel, X: Any, y: Any) -> PackedModel:
+    """The model after its last round, as `fit` leaves it."""
+    machine = unpacked(model)
+    complete_by_sample(machine, _as_wide(X, width_of(machine)), y)
+    return packed(machine)
+
+
 def set_out(model: PackedModel) -> Along:
     """A learner before its first partition."""
     models = training_of(unpacked(model)).models
@@ -59,29 +85,48 @@ def set_out(model: PackedModel) -> Along:
     return Along(model, origins, [one.n_steps for one in models])
 
 
-def learned(along: Along, X: Any, y: Any, learner: int) -> Along:
-    """The learner after one more partition; at the first its order becomes its own.
+class Task(NamedTuple):
+    """What a learner knows of itself when it sets out."""
 
-    `learner` is its number where this is its first partition, and 0 later on.
+    learner: int  # its number
+    rows: Census  # of the partitions that it visits
+    moment: Moment
+
+
+WHOLE = Piece()
+
+
+def learned(along: Along, X: Any, y: Any, task: Task | None = None, piece: Piece = WHOLE) -> Along:
+    """The learner after one more partition, or a piece of it.
+
+    At the first, with its `task`, its order and its schedule become its own.
     """
     machine = unpacked(along.model)
-    origins = pass_over(machine, _as_wide(X, width_of(machine)), y, learner)
+    if task is not None:
+        join_round(machine, task.rows, piece.n_pieces, task.moment)
+    learner = 0 if task is None else task.learner
+    origins = pass_over(machine, _as_wide(X, width_of(machine)), y, learner, piece)
     since = [_composed(*pair) for pair in zip(along.origins, origins, strict=True)]
     return Along(packed(machine), since, along.n_steps)
 
 
-def alone(along: Along) -> PackedModel:
+def alone(along: Along, moment: Moment) -> PackedModel:
     """The model after a round that one learner made."""
     machine = unpacked(along.model)
-    machine.n_iter_ += 1
+    with writing(machine):
+        end_round(machine, (), moment)
     return packed(machine)
 
 
 def shares_of(along: Along, before: PackedModel) -> Shares:
     """What a learner brings to the mixture at the end of its round."""
-    models = training_of(unpacked(along.model)).models
+    machine = unpacked(along.model)
+    models = training_of(machine).models
     shares = [
-        share_of(one.planes, origin, _won(one), one.n_steps, one.n_steps - n_before)
+        _scaled(
+            share_of(one.planes, origin, _won(one), one.n_steps, one.n_steps - n_before),
+            scale_of(machine, one),
+        )
         for one, origin, n_before in zip(models, along.origins, along.n_steps, strict=True)
     ]
     states = [one.generator.bit_generator.state for one in models]
@@ -98,19 +143,18 @@ def mixed_shares(first: Shares, second: Shares, alike: float) -> Shares:
     return first._replace(shares=made)
 
 
-def next_model(before: PackedModel, reached: Shares) -> PackedModel:
-    """The model that the next round begins with: mixed, and pruned as the machine prunes."""
+def next_model(before: PackedModel, reached: Shares, moment: Moment) -> PackedModel:
+    """What the next round begins with: mixed, and pruned as the machine prunes."""
     _check_sound(reached)
     machine = unpacked(before)
-    parts = zip(training_of(machine).models, reached.shares, reached.generators, strict=True)
+    models = training_of(machine).models
+    n_before = [model.n_steps for model in models]
     with writing(machine):
-        for model, share, state in parts:
+        for model, share, state in zip(models, reached.shares, reached.generators, strict=True):
             model.generator.bit_generator.state = state
             if share.weight > 0:
-                _take(model, share)
-                act_on(machine, model)
-                model.note()
-        machine.n_iter_ += 1
+                _take(machine, model, share)
+        end_round(machine, n_before, moment)
     return packed(machine)
 
 
@@ -125,9 +169,16 @@ def become_round(estimator: Any, model: PackedModel) -> None:
             setattr(estimator, name, vars(reached)[name])
 
 
-def _take(model: PlaneModel, share: Share) -> None:
-    model.planes = settled(model.planes, share)
+def _scaled(share: Share, scale: float) -> Share:
+    """A share of planes whose sums are multiplied; as it is, by 1."""
+    return share if scale == 1 else share._replace(sums=share.sums * np.float32(scale))
+
+
+def _take(machine: Any, model: PlaneModel, share: Share) -> None:
     model.n_steps = max(round(share.steps), model.n_steps + 1)
+    n_units = getattr(model.own, "n_units", 1)
+    share = _scaled(share, 1 / scale_of(machine, model))
+    model.planes = settled(model.planes, share, n_units)
     if _won(model).size:  # of machines whose planes all stay, in their order
         won = np.zeros(model.planes.owner.size, np.int64)
         won[: share.won.size] = np.rint(share.won)

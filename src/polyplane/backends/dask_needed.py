@@ -1,0 +1,17 @@
+"""What is used of Dask, or a sentence that says how to get it."""
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import Delayed, delayed
+    from distributed import CancelledError, Client, KilledWorker, as_completed, default_client
+    from distributed.comm import CommClosedError
+except ImportError as error:
+    raise ImportError(
+        "Training on a cluster needs Dask: install it with pip install 'polyplane[dask]'."
+    ) from error
+
+__all__ = [
+    "CancelledError", "Client", "CommClosedError", "Delayed", "KilledWorker", "as_completed", "da",
+    "dask", "default_client", "delayed",
+]  # fmt: skip

@@ -1,0 +1,152 @@
+"""`polyplane train --cluster` as a user calls it: files in, a model out, stopped and resumed."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import polyplane as pp
+from polyplane.cli.main import main
+from polyplane.data.chunks import Chunk
+from polyplane.data.writing import write
+from polyplane.estimator.files.saving import read_model
+from tests.cli.documented import check
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
+
+from distributed import LocalCluster
+
+pytestmark = pytest.mark.compiled
+
+PIXELS, DIGITS = load_digits(return_X_y=True)
+PIXELS = PIXELS.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Of a cluster of two processes."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    write(folder / "train.libsvm", [Chunk(PIXELS[:1200], DIGITS[:1200])])
+    towns = ["Ulm", "Bonn", "Kiel"]
+    lines = [f"{k % 7},{towns[k % 3]},{'yes' if (k % 7 > 3) != (k % 3 == 1) else 'no'}" for k in
+             range(600)]  # fmt: skip
+    (folder / "table.csv").write_text("\n".join(["age,town,bought", *lines]))
+    return folder
+
+
+def call(capsys, *words):
+    code = main([str(word) for word in words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def json_of(capsys, *words):
+    code, out, err = call(capsys, *words, "--json")
+    assert code == 0, err
+    return check("train", out), err
+
+
+def test_one_learner_is_train_without_a_cluster(files, tmp_path, capsys, address):
+    words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 3, "--seed", 1]
+    test = ["--test", files / "train.libsvm"]
+    here, _ = json_of(capsys, *words, *test, "-m", tmp_path / "here")
+    there, err = json_of(
+        capsys, *words, *test, "-m", tmp_path / "there", "--cluster", address, "--learners", 1
+    )
+    for name in ("rows", "features", "classes", "passes", "steps", "planes", "test_error"):
+        assert here[name] == there[name], name
+    models = [pp.load(tmp_path / name) for name in ("here", "there")]
+    np.testing.assert_array_equal(*(model.decision_function(PIXELS) for model in models))
+    assert "dashboard: http" in err
+    assert "3 of 3" in err
+    assert "time left" in err
+
+
+def test_tables_keep_their_columns(files, tmp_path, capsys, address):
+    path = tmp_path / "model"
+    words = ["train", files / "table.csv", "-m", path, "--no-search", "--epochs", 3, "--seed", 1]
+    found, _ = json_of(capsys, *words, "--cluster", address)
+    here, _ = json_of(capsys, *words[:-2], "--seed", 1)
+    for name in ("rows", "features", "table", "classes", "passes"):
+        assert found[name] == here[name], name
+    assert found["label"]["name"] == "bought"
+    json_of(capsys, *words, "--cluster", address)
+    assert read_model(path).layout.feature_names == ["age", "town=Ulm", "town=Bonn", "town=Kiel"]
+    code, out, _ = call(capsys, "predict", path, files / "table.csv")
+    assert (code, len(out.split())) == (0, 600)
+
+
+def test_a_finished_model_makes_more_rounds(files, tmp_path, capsys, address):
+    path, words = tmp_path / "model", ["train", files / "train.libsvm", "--cluster", address]
+    json_of(capsys, *words, "-a", "amm", "--epochs", 2, "--seed", 5, "-m", path, "--learners", 1)
+    found, _ = json_of(capsys, *words, "--resume", path, "--epochs", 3, "--learners", 1)
+    assert (found["passes"], found["steps"]) == (5, 5 * 1200)
+
+
+def test_processes_of_its_own(files, tmp_path, capsys):
+    words = ["train", files / "train.libsvm", "-a", "pegasos", "--epochs", 1, "--quiet"]
+    found, err = json_of(capsys, *words, "--cluster", "local:1")
+    assert found["rows"] == 1200
+    assert err == ""
+
+
+def test_ctrl_c_leaves_the_last_round_to_go_on_from(files, tmp_path, capsys, address):
+    path, words = tmp_path / "model", ["train", files / "train.libsvm", "--cluster", address]
+    settings = ["-a", "amm", "--seed", 7, "--epochs", 2000]
+    command = [*words, *settings, "-m", path, "--checkpoint", 5000]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "polyplane", *map(str, command)],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not path.exists():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert f"--resume {path} --cluster {address}" in err
+    assert "Traceback" not in err
+    n_rounds = read_model(path).estimator.n_iter_
+    assert 1 <= n_rounds < 2000
+    code, _, err = call(capsys, "train", files / "train.libsvm", "--resume", path)
+    assert code == 2
+    assert "name one with --cluster" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["gone.csv", "--cluster", "HERE"], 1, "gone.csv"),
+        (["train.libsvm", "--cluster", "nonsense"], 2, "no scheduler answers"),
+        (["train.libsvm", "--cluster", "local:0"], 2, "a number of processes"),
+        (["train.libsvm", "--cluster", "HERE", "--stream"], 2, "--stream is not for --cluster"),
+        (["train.libsvm", "--cluster", "HERE", "--scale", "maxabs"], 2, "--scale is not for"),
+        (["-", "--cluster", "HERE"], 2, "A pipe cannot be read"),
+        (["train.libsvm", "--learners", "2"], 2, "--learners is about a cluster"),
+        (["train.libsvm", "--cluster", "HERE", "--learners", "0"], 2, "expected 1 or more"),
+        (["train.libsvm", "--cluster", "HERE", "-a", "gamm"], 2, "polyplane: GAMMClassifier"),
+        (["train.libsvm", "--cluster", "HERE", "-a", "lasvm"], 2, "from Python"),
+        (["train.libsvm", "--cluster", "HERE", "--early-stopping"], 1, "evaluate"),
+    ],
+)
+def test_errors_are_one_sentence(files, capsys, address, monkeypatch, words, code, said):
+    monkeypatch.chdir(files)
+    words = [address if word == "HERE" else word for word in words]
+    found, out, err = call(capsys, "train", *words, "--quiet")
+    assert (found, out) == (code, "")
+    assert said in err
+    assert err.count("\n") == 1
