@@ -401,6 +401,7 @@ def test_not_verbose_is_silent(estimator, capsys):
 def test_a_notebook_without_widgets_gets_plain_lines(is_stream, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(progress, "get_console", lambda: Console(force_jupyter=True))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(progress, "BETWEEN_LINES", np.inf)  # loops may be compiled for longer
     model = AMMClassifier(verbose=True, max_iter=2, random_state=0)
     if is_stream:
         write(tmp_path / "rows.csv", [Chunk(np.asarray(X, np.float32), np.asarray(Y))])
