@@ -242,6 +242,15 @@ def test_automatic_alpha_of_many_rows_is_judged_by_some_of_one_half(monkeypatch)
     assert model.alpha_ == lowest_after_looks(seen, "alpha")
 
 
+def test_automatic_alpha_of_large_models_has_one_trial_each(monkeypatch):
+    monkeypatch.setattr(hyperplane_classifier, "MOST_BYTES", 1_000)
+    with looks_at_held_out_rows(AMMClassifier) as seen:
+        model = AMMClassifier(alpha="auto", random_state=0).fit(X, Y)
+    assert {tuple(look.rows.tolist()) for look in seen} == {tuple(seen[0].rows.tolist())}
+    assert seen[0].rows.size == Y.size // 3
+    assert model.alpha_ == lowest_after_looks(seen, "alpha")
+
+
 @pytest.mark.parametrize("n_rows", [2, 3, 5])
 def test_automatic_alpha_of_a_few_rows(n_rows):
     few = np.arange(n_rows)
@@ -392,6 +401,7 @@ def test_not_verbose_is_silent(estimator, capsys):
 def test_a_notebook_without_widgets_gets_plain_lines(is_stream, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(progress, "get_console", lambda: Console(force_jupyter=True))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(progress, "BETWEEN_LINES", np.inf)  # loops may be compiled for longer
     model = AMMClassifier(verbose=True, max_iter=2, random_state=0)
     if is_stream:
         write(tmp_path / "rows.csv", [Chunk(np.asarray(X, np.float32), np.asarray(Y))])

@@ -86,6 +86,7 @@ ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 FOLDS = 3  # of the rows, each left out by one trial of a value
 MANY_ROWS = 30_000  # of which half is left out by a single trial, so that a search is no dearer
 MOST_JUDGED = 8_000  # rows by which a trial is judged
+MOST_BYTES = 1 << 28  # of the first planes of all trials; else each value has but one
 SEED_OF_GIVEN = 0  # the same file gives the same model
 BYTES_OF_MODEL = 8_000  # besides its planes, measured with tens of thousands of pairs
 
@@ -440,6 +441,11 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
 
     def _check_memory(self, training: PlaneTraining, n_known: int) -> None:
         """Planes of models to come, in training and as they will be finished."""
+        n_models, n_bytes, what = self._size_of_models(training)
+        check_memory(type(self).__name__, training.kind, n_models - n_known, n_bytes, what)
+
+    def _size_of_models(self, training: PlaneTraining) -> tuple[int, int, str]:
+        """How many there are, the bytes of each at least, and what these are for."""
         n_problems = training.decomposition(self.combine).n_problems()
         n_models = n_problems * int(self._setting("n_estimators"))
         n_codes = max(2, training.labels.size) if training.kind == "joint" else 2
@@ -447,8 +453,7 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         n_planes = self._least_planes(n_codes)
         n_lanes = -(-n_planes // LANES) * LANES * (2 if self._keeps_average(training) else 1)
         n_bytes = 4 * (n_features * (n_lanes + n_planes) + training.labels.size) + BYTES_OF_MODEL
-        what = f"{n_planes} planes with {n_features:,} numbers each"
-        check_memory(type(self).__name__, training.kind, n_models - n_known, n_bytes, what)
+        return n_models, n_bytes, f"{n_planes} planes with {n_features:,} numbers each"
 
     def _new_model(self, training: PlaneTraining, problem: Problem, estimator: int) -> PlaneModel:
         """All models of one estimator have the same seed: alone they would have it, too."""
@@ -505,6 +510,13 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
             return {}
         return {"alpha": self._best_of("alpha", ALPHAS, {}, data, labels, seed)}
 
+    def _bytes_of_trials(self, n_trials: int, labels: Array, seed: int) -> int:
+        """Of so many side by side, at least."""
+        training = self._new_training(seed)
+        training.known = known_classes(labels)
+        n_models, n_bytes, _ = self._size_of_models(training)
+        return n_trials * n_models * n_bytes
+
     def _best_of(
         self,
         name: str,
@@ -517,6 +529,8 @@ class HyperplaneClassifier(PlanePrediction, PlanePasses, OnlineClassifier):
         """The value of a parameter that does best on rows left out, others being fixed."""
         members = weighty(in_place(data.labels.size), data.weights)
         parts, judged_by = _parts_of(members, data.labels, seed)
+        if self._bytes_of_trials(len(values) * len(judged_by), labels, seed) > MOST_BYTES:
+            judged_by = {k: judged_by[k] for k in list(judged_by)[:1]}
         contenders = [
             Contender(
                 [
