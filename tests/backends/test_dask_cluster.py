@@ -7,11 +7,13 @@ import threading
 import time
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import polyplane as pp
 from polyplane.data.chunks import Chunk
@@ -518,6 +520,35 @@ def test_rows_that_are_on_workers_already_stay_there(client):
     before = bytes_sent(client)
     dask_cluster.fit(machine(max_iter=1), *held, client=client)
     assert bytes_sent(client) - before < wide.nbytes / 8  # less than one partition
+
+
+# ---- a look at the rows ------------------------------------------------------------------
+
+
+def test_a_sample_comes_from_all_partitions(client):
+    X, y = rows(3000)
+    y = np.sort(y)
+    y[-3:] = 7
+    some, labels = dask_cluster.sample(*arrays(X, y, 5), n_rows=600, client=client)
+    assert some.shape == (labels.size, 6)
+    assert 600 <= labels.size <= 720
+    assert np.count_nonzero(labels == 7) == 3
+    everything = dask_cluster.sample(*arrays(X, y, 5), n_rows=9000, client=client)
+    np.testing.assert_array_equal(everything[0], X)
+    np.testing.assert_array_equal(everything[1], y)
+    with pytest.raises(ValueError, match="at least 1"):
+        dask_cluster.sample(*arrays(X, y, 5), n_rows=0, client=client)
+
+
+def test_searches_of_scikit_learn_spread_over_the_workers(client):
+    X, y = rows()
+    search = GridSearchCV(machine(), {"alpha": [1e-2, 1e-4]}, cv=2, n_jobs=-1)
+    with joblib.parallel_config("dask", client=client):
+        found = clone(search).fit(X, y)
+    expected = search.set_params(n_jobs=1).fit(X, y)
+    np.testing.assert_array_equal(
+        found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
 
 
 # ---- prediction --------------------------------------------------------------------------
