@@ -82,7 +82,7 @@ from polyplane.hyperplane.poly2 import Poly2Classifier
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.hyperplane.sparse_amm import SAMMClassifier
 
-__all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict"]
+__all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict", "sample"]
 
 MIXES = 4  # in a pass: at five passes, half of what two learners lose by mixing once
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
@@ -398,6 +398,31 @@ def _learn(
         return learned(start, chunk.X, chunk.y, task, piece)
     except (TypeError, ValueError) as error:
         raise unusable(number, error) from error
+
+
+# ---- a look at the rows ------------------------------------------------------------------
+
+
+def sample(
+    X: Any,
+    y: Any = None,
+    *,
+    n_rows: int = 20_000,
+    client: Client | None = None,
+    **options: Any,
+) -> tuple[Any, Array]:
+    """About so many rows of all partitions, brought here: X and y for `explore` or a search.
+
+    Of each class it has 100 rows at least, where there are as many; else the share of all rows.
+    """
+    if n_rows < 1:
+        raise ValueError("n_rows must be a whole number of at least 1.")
+    client = client or default_client()
+    n_threads = max(1, sum(client.nthreads().values()))
+    with faults_in_words():
+        rows = load_rows(client, partitions_of(X, y, options, n_threads), n_threads)
+        found: Chunk = result_of_sample(sampled(rows, n_rows))
+    return found.X, found.y
 
 
 # ---- what can be trained so --------------------------------------------------------------

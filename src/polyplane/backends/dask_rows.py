@@ -171,10 +171,10 @@ def _check_alike(surveys: Sequence[Survey], held: Sequence[int]) -> None:
 # ---- a sample ----------------------------------------------------------------------------
 
 
-def sampled(rows: LoadedRows) -> Any:
+def sampled(rows: LoadedRows, n_wanted: int | None = None) -> Any:
     """Rows from all partitions, on one worker; all of them, where there are not more."""
     labels, n_rows = rows.census()
-    share = min(1.0, SAMPLED_ROWS / n_rows.sum())
+    share = min(1.0, (n_wanted or SAMPLED_ROWS) / n_rows.sum())
     shares = dict(
         zip(labels.tolist(), np.clip(ROWS_OF_A_CLASS / n_rows, share, 1.0).tolist(), strict=True)
     )
