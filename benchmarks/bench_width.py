@@ -5,8 +5,8 @@ from sklearn.utils import check_random_state
 
 from benchmarks.race import publish, race, table
 from polyplane.engine.planes.planes import resized, with_classes, with_planes, zero_planes
-from polyplane.engine.planes.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.rows.storage import csr_rows
+from polyplane.engine.steps.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.targets import Targets
 from tests.real_data import mnist
 

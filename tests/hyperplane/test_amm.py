@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import AMMClassifier
-from polyplane.engine.planes.hinge import HingeRule, hinge_epoch
 from polyplane.engine.planes.planes import (
     CREATED,
     MISTAKES,
@@ -18,6 +17,7 @@ from polyplane.engine.planes.planes import (
     zero_planes,
 )
 from polyplane.engine.rows.storage import dense_rows
+from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
 from polyplane.engine.targets import Targets
 from tests.exact import (
     ALPHAS,

@@ -12,8 +12,8 @@ from polyplane import MMClassifier, PolyplaneClassifier
 from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import live_lanes
-from polyplane.engine.planes.softmax import planes_scale
 from polyplane.engine.rows.storage import matrix_of
+from polyplane.engine.steps.softmax import planes_scale
 from polyplane.estimator.search.candidates import Trials
 from polyplane.hyperplane import polyplane
 from polyplane.model.column_maps import KINDS

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from polyplane.engine.planes.hinge import UNASSIGNED, HingeRule, reassign
 from polyplane.engine.planes.planes import Array, prune
+from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, reassign
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier
 from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel

@@ -40,8 +40,8 @@ from polyplane.engine.planes.planes import (
     resized,
     with_planes,
 )
-from polyplane.engine.planes.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.rows.storage import length_of_row
+from polyplane.engine.steps.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.parameters import (
     at_least,

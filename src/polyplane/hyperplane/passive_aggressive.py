@@ -30,7 +30,6 @@ import numpy as np
 
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.assignment import best_scores, plane_of_other, plane_of_own
-from polyplane.engine.planes.hinge import ROWS_AHEAD, update
 from polyplane.engine.planes.planes import (
     MISTAKES,
     NO_PLANE,
@@ -40,6 +39,7 @@ from polyplane.engine.planes.planes import (
     tiles_used,
 )
 from polyplane.engine.rows.storage import open_row, page_of, score_planes, squared_norm
+from polyplane.engine.steps.hinge import ROWS_AHEAD, update
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.estimator.parameters import one_of, parameter, positive, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier

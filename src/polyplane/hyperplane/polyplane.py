@@ -3,10 +3,10 @@
 Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-lead_i)),  the lead being the own class's
             score over that of all others together, and a class's score the sum over its units of
             the log-sum-exp of their planes
-Algorithm   stochastic steps over all planes (`engine/planes/softmax.py` with one unit a class,
-            `engine/planes/soft_units.py` with several), from planes that start as prototypes of
+Algorithm   stochastic steps over all planes (`engine/steps/softmax.py` with one unit a class,
+            `engine/steps/soft_units.py` with several), from planes that start as prototypes of
             their class (`estimator/search/prototypes.py`); for texts, planes that start from
-            zero and follow squared hinges are tried as well (`engine/planes/squared_hinge.py`)
+            zero and follow squared hinges are tried as well (`engine/steps/squared_hinge.py`)
 Columns     real ones are standardised and, unless plain, there as ranks and hats as well; 0/1
             columns, texts and images are left alone (`model/column_maps.py`). In the end all of it
             is folded into the planes, which then apply to X itself or to two hats a column.
@@ -44,9 +44,6 @@ from polyplane.engine.planes.planes import (
     with_only,
     with_planes,
 )
-from polyplane.engine.planes.soft_units import unit_epoch, unit_starts
-from polyplane.engine.planes.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
-from polyplane.engine.planes.squared_hinge import squared_hinge_epoch
 from polyplane.engine.rows.storage import (
     CsrRows,
     Rows,
@@ -55,6 +52,9 @@ from polyplane.engine.rows.storage import (
     products,
     with_own_page,
 )
+from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
+from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
+from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import rows_of
 from polyplane.estimator.parameters import (
     at_least,

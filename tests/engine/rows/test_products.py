@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from polyplane.engine.jit import jit
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.hinge import HingeRule, hinge_epoch
 from polyplane.engine.planes.planes import with_classes, with_planes, zero_planes
 from polyplane.engine.rows.products import MOST_COLUMNS, hashed_column, n_mapped, poly2_rows
 from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, with_own_page
+from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
 from polyplane.engine.targets import Targets
 from tests.engine.rows.test_storage import STORAGES, matrices, opened, random_planes, score
 from tests.examples import examples

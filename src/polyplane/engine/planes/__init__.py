@@ -1,1 +1,1 @@
-"""Planes: how they are kept, scored, assigned to rows, and the steps of each loss."""
+"""Planes: how they are kept, scored, assigned to rows and mixed."""

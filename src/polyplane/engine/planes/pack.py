@@ -22,15 +22,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.hinge import (
-    NO_COIN,
-    ROWS_AHEAD,
-    UNASSIGNED,
-    HingeRule,
-    compared,
-    learn,
-    violates,
-)
 from polyplane.engine.planes.planes import (
     N_COUNTS,
     Array,
@@ -43,6 +34,15 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.records import array, blank, fields_of, filled, spans_function
 from polyplane.engine.rows.at_hand import open_some, page_at_hand, spans_at_hand
 from polyplane.engine.rows.storage import page_of, score_planes
+from polyplane.engine.steps.hinge import (
+    NO_COIN,
+    ROWS_AHEAD,
+    UNASSIGNED,
+    HingeRule,
+    compared,
+    learn,
+    violates,
+)
 from polyplane.engine.targets import label_of, spans_of_targets
 from polyplane.engine.tiles import at, put, shifted
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.order import in_place, shuffle
-from polyplane.engine.planes.hinge import HingeRule
 from polyplane.engine.planes.pack import (
     MOST_NOTES,
     NO_PART,
@@ -36,6 +35,7 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.engine.rows.at_hand import no_rows_at_hand, with_more_entries
 from polyplane.engine.rows.storage import with_own_page
+from polyplane.engine.steps.hinge import HingeRule
 from polyplane.engine.targets import rows_of
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.planes.kept_rows import keep_some_rows

@@ -11,9 +11,9 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from polyplane.engine.order import shuffle
-from polyplane.engine.planes.hinge import HingeRule, hinge_epoch
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
+from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
 from polyplane.engine.targets import rows_of
 from polyplane.estimator.pass_watch import PassWatch
 from polyplane.estimator.planes.training import (

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.order import coins_at, in_place
-from polyplane.engine.planes.hinge import UNASSIGNED, HingeRule, SparseRule, hinge_epoch, reassign
 from polyplane.engine.planes.planes import (
     CLONED,
     CREATED,
@@ -26,6 +25,7 @@ from polyplane.engine.planes.planes import (
     zero_planes,
 )
 from polyplane.engine.rows.storage import CsrRows, csr_rows, dense_rows
+from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, SparseRule, hinge_epoch, reassign
 from polyplane.engine.targets import Targets
 from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
 from tests.examples import examples, with_seeds

@@ -42,14 +42,14 @@ from polyplane.engine.planes.planes import (
     spans_of,
     tiles_used,
 )
-from polyplane.engine.planes.shrinkage import (
+from polyplane.engine.rows.storage import add_to_pair, open_row, page_of, score_planes, squared_norm
+from polyplane.engine.steps.shrinkage import (
     HingeRule,
     SparseRule,
     plane_to_update,
     score_by_rule,
     zero_wins,
 )
-from polyplane.engine.rows.storage import add_to_pair, open_row, page_of, score_planes, squared_norm
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import at, put
 

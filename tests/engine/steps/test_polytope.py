@@ -17,8 +17,8 @@ from polyplane.engine.planes.assignment import (
     take_row,
 )
 from polyplane.engine.planes.planes import MISTAKES, NO_PLANE, mean_sums, with_planes, zero_planes
-from polyplane.engine.planes.polytope import PolytopeRule, polytope_epoch
 from polyplane.engine.rows.storage import csr_rows, dense_rows
+from polyplane.engine.steps.polytope import PolytopeRule, polytope_epoch
 from polyplane.engine.targets import Targets
 from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
 from tests.examples import examples

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.planes.planes import MISTAKES, with_planes, zero_planes
-from polyplane.engine.planes.soft_units import unit_epoch, unit_starts
-from polyplane.engine.planes.softmax import planes_scale
 from polyplane.engine.rows.storage import csr_rows, dense_rows
+from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
+from polyplane.engine.steps.softmax import planes_scale
 from polyplane.engine.targets import Targets
 from tests.engine.planes.test_softmax import (
     LARGE,

@@ -14,8 +14,8 @@ import numpy as np
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.assignment import best_scores
 from polyplane.engine.planes.planes import MISTAKES, count_up, spans_of, tiles_used
-from polyplane.engine.planes.softmax import ROWS_AHEAD, rates_at
 from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_planes
+from polyplane.engine.steps.softmax import ROWS_AHEAD, rates_at
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import (
     LANES,

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.planes.planes import MISTAKES, mean_sums, with_planes, zero_planes
-from polyplane.engine.planes.softmax import SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.rows.storage import csr_rows, dense_rows
+from polyplane.engine.steps.softmax import SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.targets import Targets
 from tests.exact import random_problem, storages
 from tests.examples import examples

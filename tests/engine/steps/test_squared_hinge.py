@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.planes.planes import MISTAKES, with_planes, zero_planes
-from polyplane.engine.planes.softmax import SoftmaxRule, planes_scale
-from polyplane.engine.planes.squared_hinge import squared_hinge_epoch
 from polyplane.engine.rows.storage import csr_rows, dense_rows
+from polyplane.engine.steps.softmax import SoftmaxRule, planes_scale
+from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import Targets
 from tests.exact import random_problem, storages
 from tests.examples import examples

@@ -27,8 +27,8 @@ from polyplane.engine.planes.scoring import (
     take_from_group,
     total_of_group,
 )
-from polyplane.engine.planes.softmax import NONE, ROWS_AHEAD, rates_at
 from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_planes
+from polyplane.engine.steps.softmax import NONE, ROWS_AHEAD, rates_at
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import (
     LANES,
