@@ -35,14 +35,14 @@ MUTATIONS = [
         "engine/steps/hinge.py",
         "margin + seen.rival_score - seen.own_score > 0",
         "margin + seen.rival_score - seen.own_score >= 0",
-        ("hyperplane/test_amm.py", "engine/planes/test_hinge.py"),
+        ("hyperplane/test_amm.py", "engine/steps/test_hinge.py"),
         True,
     ),
     Mutation(
         "engine/steps/polytope.py",
         "return (other if other > NONE else np.float32(0)) >= (",
         "return (other if other > NONE else np.float32(0)) > (",
-        ("engine/planes/test_polytope.py", "hyperplane/test_convex_polytope.py"),
+        ("engine/steps/test_polytope.py", "hyperplane/test_convex_polytope.py"),
         True,
     ),
     Mutation(

@@ -13,7 +13,7 @@ from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import planes_scale
 from polyplane.engine.targets import Targets
-from tests.engine.planes.test_softmax import (
+from tests.engine.steps.test_softmax import (
     LARGE,
     N_STEPS,
     SCHEDULES,

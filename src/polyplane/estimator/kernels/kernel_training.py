@@ -222,11 +222,14 @@ def bring_lines(
     most = min(LINES_AT_ONCE, held.owner.size // 2)
     slots = np.append(others[others != wanted][: most - 1], wanted)
     in_support = slots[held.place[slots] < visit.first_place]
-    found = kernel_block(
-        training.kernel, training.support, training.support.chosen(held.place[in_support]), 1, False
-    )
     is_new = held.place >= visit.first_place
-    place = np.where(is_new, 0, held.place)
+    own = np.unique(held.place[active_slots(held)])  # problems share rows, of which each has a few
+    own = own[own < visit.first_place]
+    support = training.support
+    found = kernel_block(
+        training.kernel, support.chosen(own), support.chosen(held.place[in_support]), 1, False
+    )
+    place = np.minimum(np.searchsorted(own, held.place), max(own.size - 1, 0))  # of idle ones: any
     line_of = dict(zip(in_support.tolist(), found, strict=True))
     for slot in slots.tolist():
         if slot in line_of:
