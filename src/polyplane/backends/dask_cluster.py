@@ -84,7 +84,7 @@ from polyplane.hyperplane.sparse_amm import SAMMClassifier
 
 __all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict", "sample"]
 
-MIXES = 4  # in a pass: at five passes, half of what two learners lose by mixing once
+MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
 
 MIXABLE = (
