@@ -252,3 +252,17 @@ def test_the_rule_of_the_paper_has_no_sweeps_and_goes_by_its_name():
     assert_same_bits(paper, HullerClassifier(n_sweeps=0, **made).fit(X, y), X)
     paper.set_params(n_sweeps=10).finish()
     assert_same_bits(HullerClassifier(**made).fit(X, y), paper, X)
+
+
+@pytest.mark.compiled
+def test_problems_end_a_fit_with_the_whole_cache_and_share_it_afterwards():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(900, 3)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int) + (generator.random(900) < 0.5)
+    options = {"gamma": 1.0, "multi_class": "ovr", "n_sweeps": 3, "random_state": 0}
+    roomy = HullerClassifier(cache_mb=64, **options).fit(X, y)
+    tight = HullerClassifier(cache_mb=1, **options).fit(X, y)
+    np.testing.assert_array_equal(tight.decision_function(X), roomy.decision_function(X))
+    n_bytes = sum(model.held.gram.nbytes for model in tight._training.models)
+    assert n_bytes <= 2**20
+    assert all(model.held.owner.size > 8 for model in tight._training.models)

@@ -34,6 +34,7 @@ from polyplane.estimator.kernels.kernel_training import (
     Walker,
     learn_chunk,
     make_lines,
+    one_by_one,
 )
 from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.memory import check_memory
@@ -297,7 +298,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
                     if watch.is_ended_by(record):
                         break
             if self._finishes():
-                for model in training.models:
+                for model in one_by_one(training, self._cache_bytes() > 0):
                     self._finish(training, model)
         training.course = None
 

@@ -7,7 +7,7 @@ memory grows with them alone. Where chunks are cut changes nothing, not one bit.
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,7 @@ from polyplane.model.kernels import Kernel, KernelRows, kernel_block, no_rows, r
 
 __all__ = [
     "KernelCourse", "KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk",
-    "make_lines", "make_room", "no_visit",
+    "make_lines", "make_room", "no_visit", "one_by_one",
 ]  # fmt: skip
 
 FIRST_ROOM = 64
@@ -206,9 +206,32 @@ def make_lines(training: KernelTraining, uses_cache: bool) -> None:
 
 
 def _resize(training: KernelTraining, model: KernelModel, room: int, uses_cache: bool) -> None:
-    share = training.cache_bytes // len(training.models)
-    n_lines = max(LEAST_LINES, share // (4 * room)) if uses_cache else 0
+    n_lines = _lines_in(training.cache_bytes // len(training.models), room) if uses_cache else 0
     model.held = with_room(model.held, room, n_lines)
+
+
+def _lines_in(n_bytes: int, room: int) -> int:
+    """Lines of so many slots for which there is room."""
+    return max(LEAST_LINES, n_bytes // (4 * max(room, 1)))
+
+
+def one_by_one(training: KernelTraining, uses_cache: bool) -> Iterator[KernelModel]:
+    """Each model in turn, with the whole cache to itself; in the end all have their share again.
+
+    Steps among all vectors of a model go round: with too few lines they would find none of them.
+    """
+    is_shared = uses_cache and len(training.models) > 1
+    for model in training.models:
+        if is_shared:
+            for other in training.models:
+                is_at_work = other is model
+                room = other.held.place.size
+                n_bytes = training.cache_bytes if is_at_work else 0
+                other.held = with_room(other.held, room, _lines_in(n_bytes, room))
+        yield model
+    if is_shared:
+        for model in training.models:
+            _resize(training, model, model.held.place.size, uses_cache)
 
 
 def bring_lines(
