@@ -1,5 +1,6 @@
 """`polyplane train --cluster` as a user calls it: files in, a model out, stopped and resumed."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -102,22 +103,46 @@ def test_processes_of_its_own(files, tmp_path, capsys):
     assert err == ""
 
 
-def test_ctrl_c_leaves_the_last_round_to_go_on_from(files, tmp_path, capsys, address):
-    path, words = tmp_path / "model", ["train", files / "train.libsvm", "--cluster", address]
-    settings = ["-a", "amm", "--seed", 7, "--epochs", 2000]
-    command = [*words, *settings, "-m", path, "--checkpoint", 5000]
+def interrupted(command, path):
+    """What a call says that gets Ctrl-C, as all its processes do, once there is a model."""
     process = subprocess.Popen(
         [sys.executable, "-m", "polyplane", *map(str, command)],
-        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     deadline = time.monotonic() + 120
     while not path.exists():
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
+    return process.returncode, out, err
+
+
+def test_ctrl_c_at_a_terminal_stops_workers_of_its_own_without_a_word_of_theirs(files, tmp_path):
+    path = tmp_path / "model"
+    command = [
+        "train",
+        files / "train.libsvm",
+        "--cluster",
+        "local:2",
+        "-a",
+        "amm",
+        "--epochs",
+        2000,
+    ]
+    code, out, err = interrupted([*command, "-m", path, "--checkpoint", 5000], path)
+    assert (code, out) == (130, "")
+    assert "Traceback" not in err
+    assert read_model(path).estimator.n_iter_ >= 1
+
+
+def test_ctrl_c_leaves_the_last_round_to_go_on_from(files, tmp_path, capsys, address):
+    path, words = tmp_path / "model", ["train", files / "train.libsvm", "--cluster", address]
+    settings = ["-a", "amm", "--seed", 7, "--epochs", 2000]
+    command = [*words, *settings, "-m", path, "--checkpoint", 5000]
+    code, out, err = interrupted(command, path)
+    assert (code, out) == (130, "")
     assert f"--resume {path} --cluster {address}" in err
     assert "Traceback" not in err
     n_rounds = read_model(path).estimator.n_iter_

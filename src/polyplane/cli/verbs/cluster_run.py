@@ -158,9 +158,16 @@ def _connected(where: str, screen: Screen) -> Iterator[Any]:
                 f"--cluster {where}: no scheduler answers there ({_first_line(error)}); give an "
                 "address such as tcp://host:8786, or local:8 for eight processes here."
             ) from error
+        if n_workers is not None:
+            client.run(_leave_interrupts)
         n_threads = sum(client.nthreads().values())
         screen.note(f"{n_threads} threads of workers; dashboard: {client.dashboard_link}")
         yield client
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches all processes of a terminal: it is for the one that waits for the rounds."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _first_line(error: BaseException) -> str:
