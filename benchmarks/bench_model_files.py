@@ -55,7 +55,7 @@ READ = (
     MEMORY
     + """
 import polyplane as pp
-from polyplane.estimator import saving  # imports are not what is measured
+from polyplane.estimator.files import saving  # imports are not what is measured
 from polyplane.engine.inspection import largest_magnitude
 import numpy as np
 largest_magnitude(np.ones(9, np.float32)), largest_magnitude(np.ones(9))

@@ -7,7 +7,7 @@ from benchmarks.race import publish, race, table
 from polyplane import AMMClassifier, PolyplaneClassifier
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import dense_rows
-from polyplane.model.decomposition import Decomposition
+from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.plane_record import FinishedPlanes, record_of
 
 EPOCHS = 10

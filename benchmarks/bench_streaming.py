@@ -14,7 +14,7 @@ from benchmarks.race import publish, table
 from polyplane import AMMClassifier
 from polyplane.data.libsvm import reader as libsvm_text
 from polyplane.data.reading import read, stream
-from polyplane.estimator.streams import fit_stream
+from polyplane.estimator.fitting.streams import fit_stream
 from tests.real_data import mnist
 
 SPEED_MEGABYTES = 1_000  # of text, on disk; its rows take 0.6 as much in memory, and in the cache
@@ -28,7 +28,7 @@ CHILD = """
 import json, sys, time
 from polyplane import AMMClassifier
 from polyplane.data.reading import stream
-from polyplane.estimator.streams import fit_stream
+from polyplane.estimator.fitting.streams import fit_stream
 path, source, shuffle = sys.argv[1], sys.argv[2], sys.argv[3] == "shuffled"
 rows = stream(path, cache=source == "cache", n_features=784)
 model = AMMClassifier(max_iter=1, shuffle=shuffle, random_state=0)

@@ -9,7 +9,7 @@ from scipy.special import expit
 from polyplane import Poly2Classifier
 from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.engine.targets import LEFT_OUT
-from polyplane.model.decomposition import REST
+from polyplane.model.many_classes.decomposition import REST
 from tests.reference.poly2 import poly2_map
 
 ONE = np.float32(1)
@@ -107,7 +107,7 @@ def unit_of(estimator):
 
 
 def class_scores(estimator, by_plane):
-    """By rank, on one row, as `model/decomposition.py` has it; in float32, as it is done there."""
+    """By rank, on one row, in float32: as `model/many_classes/decomposition.py` has it."""
     training = estimator._training
     n_classes, n_estimators = len(training.labels), estimator._setting("n_estimators")
     means = {}

@@ -74,7 +74,7 @@ MUTATIONS = [
         False,
     ),
     Mutation(
-        "estimator/validation.py",
+        "estimator/input/validation.py",
         "return members[weights > 0] if weights.size else members",
         "return members[weights >= 0] if weights.size else members",
         ("contract/test_every_weight.py",),
@@ -88,17 +88,17 @@ MUTATIONS = [
         False,
     ),
     Mutation(
-        "model/decision_rules.py",
+        "model/many_classes/decision_rules.py",
         "TIE_BREAK = 0.2",
         "TIE_BREAK = 0.6",
-        ("model/test_decomposition.py",),
+        ("model/many_classes/test_decomposition.py",),
         False,
     ),
     Mutation(
-        "model/file.py",
+        "model/format/model_file.py",
         'if _checksum(about["polyplane"], arrays) != about.get("checksum"):',
         'if "checksum" not in about:',
-        ("model/test_file.py",),
+        ("model/format/test_model_file.py",),
         False,
     ),
 ]

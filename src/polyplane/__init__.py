@@ -26,7 +26,7 @@ _HOMES = {
     "PegasosClassifier": "polyplane.hyperplane.pegasos",
     "PolyplaneClassifier": "polyplane.hyperplane.polyplane",
     "Poly2Classifier": "polyplane.hyperplane.poly2",
-    "ModelError": "polyplane.model.file",
+    "ModelError": "polyplane.model.format.model_file",
     "NystromClassifier": "polyplane.kernel.nystrom",
     "SAMMClassifier": "polyplane.hyperplane.sparse_amm",
     "alpha_path": "polyplane.tuning.alpha_path",

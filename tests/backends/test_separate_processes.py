@@ -172,7 +172,7 @@ def test_the_command_line_on_a_cluster_elsewhere(tmp_path, capsys, monkeypatch):
         with connected(address) as client:
             words[3] = client.scheduler.address
         monkeypatch.setattr(
-            "polyplane.cli.verbs.cluster_run._Lines.after_round",
+            "polyplane.cli.training.cluster_run._Lines.after_round",
             lambda self, model: model.n_iter_ == 2 and process.send_signal(signal.SIGKILL),
         )
         assert main([*map(str, words), "-m", str(tmp_path / "model")]) == 130

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 UNUSED = {"pandas", "scipy.stats", "matplotlib"}
-OF_TRAINING = {"sklearn", "joblib", "polyplane.estimator.validation"}
+OF_TRAINING = {"sklearn", "joblib", "polyplane.estimator.input.validation"}
 CALLS = """
 import json, sys
 from polyplane.cli.main import main

@@ -80,7 +80,7 @@ def test_classes_may_be_named_before_they_are_seen(streaming, X, y):
 def skip_knots(estimator):
     """Skip those whose columns are mapped once and for all."""
     if getattr(estimator, "columns", "plain") not in ("auto", "plain"):
-        pytest.skip("which cannot widen: tests/model/test_column_maps.py")
+        pytest.skip("which cannot widen: tests/model/input/test_column_maps.py")
 
 
 @pytest.mark.parametrize(

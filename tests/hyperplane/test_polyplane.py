@@ -16,7 +16,7 @@ from polyplane.engine.rows.storage import matrix_of
 from polyplane.engine.steps.softmax import planes_scale
 from polyplane.estimator.search.candidates import Trials
 from polyplane.hyperplane import polyplane
-from polyplane.model.column_maps import KINDS
+from polyplane.model.input.column_maps import KINDS
 from tests.definition import class_scores
 from tests.exact import only_model
 from tests.real_data import libsvm_set, mnist_bytes

@@ -10,7 +10,7 @@ from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import dense_rows
 from polyplane.engine.support.support_set import NOT_THERE, active_slots
 from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier
-from polyplane.model.kernels import kernel_block, rows_at_hand
+from polyplane.model.kernels.kernel_values import kernel_block, rows_at_hand
 from tests.exact import only_model
 
 FEW = 30 if jit_is_disabled() else 60  # rows
@@ -142,5 +142,5 @@ def tiny_cache(monkeypatch):
 @pytest.fixture
 def small_shares(monkeypatch):
     """A thread for every few rows, where otherwise hundreds are needed to be worth one."""
-    monkeypatch.setattr("polyplane.model.kernels.ROWS_WORTH_A_THREAD", 1)
-    monkeypatch.setattr("polyplane.model.kernel_record.ROWS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr("polyplane.model.kernels.kernel_values.ROWS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr("polyplane.model.kernels.kernel_record.ROWS_WORTH_A_THREAD", 1)

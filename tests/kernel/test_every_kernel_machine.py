@@ -24,7 +24,7 @@ from polyplane import (
 from polyplane.engine.support.support_set import active_slots
 from polyplane.estimator.kernels import kernel_training
 from polyplane.estimator.kernels.kernel_training import DEAD_SHARE
-from polyplane.model.kernels import kernel_block
+from polyplane.model.kernels.kernel_values import kernel_block
 from tests.kernel.conftest import (
     assert_same_bits,
     everything,

@@ -13,7 +13,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import NO_PLANE
 from polyplane.engine.rows.storage import csr_rows, dense_rows
-from polyplane.model.decomposition import Decomposition
+from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.plane_record import FinishedPlanes, record_of
 from tests.examples import examples
 

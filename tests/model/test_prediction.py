@@ -10,7 +10,7 @@ import polyplane as pp
 from polyplane.estimator.files.fitted import fitted_of
 from polyplane.model.format.prediction_part import read_fitted
 from polyplane.model.prediction import n_threads
-from tests.model.test_scaling import assert_same
+from tests.model.input.test_scaling import assert_same
 
 GENERATOR = np.random.default_rng(9)
 X = GENERATOR.integers(0, 9, (90, 5)).astype(np.float32)

@@ -47,6 +47,9 @@ from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
+from polyplane.estimator.fitting.progress import Report, progress
+from polyplane.estimator.fitting.resuming import interrupts_wait
+from polyplane.estimator.input.tables import give_layout, layout_of, take_layout, width_of
 from polyplane.estimator.online_classifier import give_evaluations, training_of
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
@@ -69,9 +72,6 @@ from polyplane.estimator.planes.rounds import (
     shares_of,
     weights_of_classes,
 )
-from polyplane.estimator.progress import Report, progress
-from polyplane.estimator.resuming import interrupts_wait
-from polyplane.estimator.tables import give_layout, layout_of, take_layout, width_of
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.growing_amm import GAMMClassifier

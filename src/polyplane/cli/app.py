@@ -16,7 +16,7 @@ from polyplane.cli.options.declarations import Argument, Option, Verb
 from polyplane.cli.options.help_text import help_of, overview
 from polyplane.cli.options.shared_options import PARAMETERS, READING, SCREEN, reading_of
 from polyplane.cli.options.verb_list import VERBS, verb_called
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 
 __all__ = ["run"]
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from polyplane.cli.printable import printable
+from polyplane.cli.output.printable import printable
 
 __all__ = [
     "BAD_CALL",

@@ -15,6 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.planes.planes import Array
+from polyplane.estimator.fitting.pass_watch import hinge_loss
+from polyplane.estimator.fitting.thread_safety import reads
 from polyplane.estimator.parameters import (
     Range,
     at_least,
@@ -25,9 +27,7 @@ from polyplane.estimator.parameters import (
     parameter,
     with_parameters,
 )
-from polyplane.estimator.pass_watch import hinge_loss
-from polyplane.estimator.thread_safety import reads
-from polyplane.model.input_rows import check_scores
+from polyplane.model.input.input_rows import check_scores
 
 __all__ = [
     "A_NUMBER_OF_THREADS", "OnlineClassifier", "evaluations_of", "give_evaluations",

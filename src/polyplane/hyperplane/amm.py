@@ -29,10 +29,10 @@ from sklearn.utils.metaestimators import available_if
 
 from polyplane.engine.planes.planes import Array, prune
 from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, reassign
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier
 from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel
-from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AMMClassifier"]
 

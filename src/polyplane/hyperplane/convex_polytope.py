@@ -43,6 +43,7 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.engine.steps.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.tiles import LANES
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import (
     at_least,
     closed,
@@ -53,7 +54,6 @@ from polyplane.estimator.parameters import (
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import NO_CHOICE, OwnState, PlaneModel, PlaneTraining
-from polyplane.estimator.validation import TrainingData
 from polyplane.model.format.checks import need
 
 __all__ = ["CPMClassifier"]

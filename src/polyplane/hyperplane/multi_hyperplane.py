@@ -24,11 +24,11 @@ import numpy as np
 
 from polyplane.engine.planes.planes import with_planes
 from polyplane.engine.rows.storage import length_of_row
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.search.prototypes import margin_of, prototypes_of
-from polyplane.estimator.validation import TrainingData
 
 __all__ = ["MMClassifier"]
 

@@ -41,10 +41,10 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.rows.storage import open_row, page_of, score_planes, squared_norm
 from polyplane.engine.steps.hinge import ROWS_AHEAD, update
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import one_of, parameter, positive, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import PlaneModel
-from polyplane.estimator.validation import TrainingData
 
 __all__ = ["PassiveAggressiveClassifier", "passive_aggressive_epoch"]
 

@@ -20,6 +20,8 @@ import numpy as np
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import n_mapped, poly2_rows
 from polyplane.engine.rows.storage import Rows
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import (
     Range,
     at_least,
@@ -33,10 +35,8 @@ from polyplane.estimator.parameters import (
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import PlaneModel, PlaneTraining
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.validation import TrainingData
 from polyplane.model.format.checks import need
-from polyplane.model.input_rows import check_products
+from polyplane.model.input.input_rows import check_products
 from polyplane.model.prediction import Features, FittedModel, Products
 
 __all__ = ["Poly2Classifier"]

@@ -8,8 +8,9 @@ Algorithm   stochastic steps over all planes (`engine/steps/softmax.py` with one
             their class (`estimator/search/prototypes.py`); for texts, planes that start from
             zero and follow squared hinges are tried as well (`engine/steps/squared_hinge.py`)
 Columns     real ones are standardised and, unless plain, there as ranks and hats as well; 0/1
-            columns, texts and images are left alone (`model/column_maps.py`). In the end all of it
-            is folded into the planes, which then apply to X itself or to two hats a column.
+            columns, texts and images are left alone (`model/input/column_maps.py`). In the end
+            all of it is folded into the planes, which then apply to X itself or to two hats a
+            column.
 Shrinkage   alpha = shrinkage / (step * rows): planes shrink as much in a pass of any fit, so that
             what suits a short one suits a long one.
 Margins     start_scale is in units of 1 / margin, the median distance between the scores of the
@@ -56,6 +57,12 @@ from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import rows_of
+from polyplane.estimator.fitting.pass_watch import PassWatch
+from polyplane.estimator.fitting.progress import Report, progress, silence
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.fitting.thread_safety import reads
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.parameters import (
     at_least,
     between,
@@ -67,11 +74,9 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.pass_watch import PassWatch
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, seed_of
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
-from polyplane.estimator.progress import Report, progress, silence
 from polyplane.estimator.search.candidates import GoOn, Setting, Split, Trials
 from polyplane.estimator.search.compression import needed_planes
 from polyplane.estimator.search.halving import calibrated
@@ -83,12 +88,8 @@ from polyplane.estimator.search.prototypes import (
     prototypes_of,
     squared_length_of,
 )
-from polyplane.estimator.side_by_side import for_each
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.thread_safety import reads
-from polyplane.estimator.validation import TrainingData, weighty
-from polyplane.model.column_maps import KINDS, ColumnMap, column_map
 from polyplane.model.format.checks import need
+from polyplane.model.input.column_maps import KINDS, ColumnMap, column_map
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 

@@ -52,6 +52,9 @@ from polyplane.engine.support.support_set import (
     with_room,
 )
 from polyplane.engine.tiles import at, put, span
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.kernels.coefficient_sums import NOW, SumKernelClassifier
 from polyplane.estimator.kernels.kernel_training import (
     KernelCourse,
@@ -61,10 +64,7 @@ from polyplane.estimator.kernels.kernel_training import (
     learn_chunk,
 )
 from polyplane.estimator.parameters import at_least, one_of, parameter, positive, register
-from polyplane.estimator.progress import Report
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.validation import TrainingData, weighty
-from polyplane.model.kernels import KernelRows, kernel_block, rows_at_hand
+from polyplane.model.kernels.kernel_values import KernelRows, kernel_block, rows_at_hand
 
 __all__ = ["NystromClassifier", "inverse_of", "nystrom_walk"]
 

@@ -24,7 +24,7 @@ from polyplane.engine.planes.scoring import (
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import Rows, with_own_page
 from polyplane.engine.tiles import LANES
-from polyplane.model.decomposition import Decomposition
+from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.threads import shared_out
 
 __all__ = ["FinishedPlanes", "PlaneRecord", "added_up", "record_of"]

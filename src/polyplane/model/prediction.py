@@ -15,12 +15,12 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import poly2_rows
 from polyplane.engine.rows.storage import Rows, count_rows
-from polyplane.model.algorithm_names import class_name_of
-from polyplane.model.column_maps import FoldedMap
-from polyplane.model.input_rows import check_products, check_scores, checked_rows
-from polyplane.model.kernel_record import KernelRecord
+from polyplane.model.format.algorithm_names import class_name_of
+from polyplane.model.input.column_maps import FoldedMap
+from polyplane.model.input.input_rows import check_products, check_scores, checked_rows
+from polyplane.model.input.scaling import Scaler
+from polyplane.model.kernels.kernel_record import KernelRecord
 from polyplane.model.plane_record import PlaneRecord
-from polyplane.model.scaling import Scaler
 
 __all__ = ["HISTORY", "Features", "FittedModel", "Products", "n_threads"]
 

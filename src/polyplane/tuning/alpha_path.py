@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from polyplane.engine.planes.pack import NO_PART
 from polyplane.engine.planes.planes import Array
+from polyplane.estimator.fitting.progress import progress, silence
 from polyplane.estimator.planes.contest import clearly_behind
 from polyplane.estimator.planes.hyperplane_classifier import (
     ALPHAS,
@@ -33,7 +34,6 @@ from polyplane.estimator.planes.packs import (
     pass_together,
     wrong_rows,
 )
-from polyplane.estimator.progress import progress, silence
 from polyplane.report.plots import plot_path
 from polyplane.tuning.held_out import parts_of
 

@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing
 
 from polyplane.data.table.frames import frame_of
 from polyplane.engine.planes.planes import Array
+from polyplane.estimator.input.tables import TableRows, layout_of, without_layout
 from polyplane.estimator.online_classifier import OnlineClassifier
-from polyplane.estimator.tables import TableRows, layout_of, without_layout
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.report.findings import last_step
 from polyplane.tuning.contents import Shown, content_of, table_of

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import polyplane as pp
-from polyplane.model.file import read_file, write_file
+from polyplane.model.format.model_file import read_file, write_file
 from polyplane.model.format.prediction_part import read_fitted
 
 GENERATOR = np.random.default_rng(0)

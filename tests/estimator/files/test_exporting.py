@@ -29,7 +29,7 @@ from polyplane import (
     PolyplaneClassifier,
 )
 from polyplane.estimator.files.exporting import to_c, to_onnx
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 from tests.contract.conftest import EVERY, SET, few_passes
 from tests.exported import (
     COMPILER,

@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import polyplane as pp
-from polyplane.estimator.progress import heard_by
-from polyplane.model.file import is_model_file
+from polyplane.estimator.fitting.progress import heard_by
 from polyplane.model.format.migrations import FORMAT_NOW
+from polyplane.model.format.model_file import is_model_file
 
 FILES = Path(__file__).parent / "old"
 FLOWERS, KINDS = load_iris(return_X_y=True)

@@ -21,7 +21,7 @@ from polyplane.data.table.categories import Pair
 from polyplane.data.table.layout import Layout, Source
 from polyplane.estimator.files.saving import SavedModel, read_model, write_model
 from polyplane.estimator.parameters import REGISTRY
-from polyplane.model.file import read_file, write_file
+from polyplane.model.format.model_file import read_file, write_file
 from tests.examples import IS_NIGHT
 
 pytestmark = pytest.mark.compiled  # no loop is looked into here, and without the JIT it is slow

@@ -13,10 +13,10 @@ import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.estimator.files import learning
 from polyplane.estimator.files.training_tables import TABLES
-from polyplane.estimator.progress import heard_by
-from polyplane.model.file import read_file, write_file
+from polyplane.estimator.fitting.progress import heard_by
 from polyplane.model.format import migrations
 from polyplane.model.format.migrations import TRAINING_NOW
+from polyplane.model.format.model_file import read_file, write_file
 from polyplane.model.format.schema import Many, Maybe, Nested, Numbers
 from tests.estimator.files.test_old_files import FILES, paused
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polyplane as pp
-from polyplane.estimator import memory
-from polyplane.model.decomposition import Decomposition
+from polyplane.estimator.fitting import memory
+from polyplane.model.many_classes.decomposition import Decomposition
 
 N_CLASSES = 12
 N_PAIRS = N_CLASSES * (N_CLASSES - 1) // 2

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.rows.storage import csr_rows, dense_rows
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.validation import TrainingData
 
 NOT_WEIGHTED = np.empty(0, np.float32)
 GENERATOR = np.random.default_rng(0)

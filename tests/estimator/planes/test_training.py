@@ -27,12 +27,12 @@ from polyplane.engine.planes.planes import (
     with_planes,
     zero_planes,
 )
-from polyplane.estimator import progress
+from polyplane.estimator.fitting import progress
+from polyplane.estimator.fitting.side_by_side import for_each
 from polyplane.estimator.planes import hyperplane_classifier
 from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
 from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, Walk, visit
-from polyplane.estimator.side_by_side import for_each
-from polyplane.model.decomposition import Problem
+from polyplane.model.many_classes.decomposition import Problem
 from tests.exact import only_model
 from tests.searches import looks_at_held_out_rows, lowest_after_looks
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from polyplane import PolyplaneClassifier, load, save, to_c
 from polyplane.engine.rows.storage import csr_rows, dense_rows, matrix_of
-from polyplane.model.column_maps import column_map, compact_rows
+from polyplane.model.input.column_maps import column_map, compact_rows
 
 WIDTH = 1 << 18
 GENERATOR = np.random.default_rng(0)

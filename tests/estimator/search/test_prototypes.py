@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from polyplane.engine.planes.planes import zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.training import PlaneModel
 from polyplane.estimator.search import prototypes
 from polyplane.estimator.search.prototypes import (
@@ -17,8 +18,7 @@ from polyplane.estimator.search.prototypes import (
     matrix_of,
     prototypes_of,
 )
-from polyplane.estimator.validation import TrainingData
-from polyplane.model.decomposition import Problem
+from polyplane.model.many_classes.decomposition import Problem
 
 INITS = ["subset", "kmeans"]
 every_init = pytest.mark.parametrize("init", INITS)

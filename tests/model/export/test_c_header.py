@@ -19,7 +19,7 @@ from polyplane import (
 from polyplane.estimator.files.exporting import to_c
 from polyplane.model.export import c_text
 from polyplane.model.export.c_text import Header
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 from tests.exported import STRICT, compile_c, compiled, needs_a_compiler, pointer, run_c
 from tests.model.export.test_onnx_model import LABELS, curved_classes
 

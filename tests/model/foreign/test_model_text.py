@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyplane.model.file import ModelError
 from polyplane.model.foreign.budgeted_model import BudgetText, SparsePlanesText, budgeted_model
 from polyplane.model.foreign.liblinear_model import liblinear_model
 from polyplane.model.foreign.libsvm_model import libsvm_model
 from polyplane.model.foreign.model_text import is_text_model, number_rows, read_text_model
+from polyplane.model.format.model_file import ModelError
 
 FILES = Path(__file__).parent / "files"
 SVM = """svm_type c_svc

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from polyplane.model import file as model_file
-from polyplane.model.file import ModelError, read_file, write_file
-from polyplane.model.format import migrations
+from polyplane.model.format import migrations, model_file
 from polyplane.model.format.migrations import FORMAT_NOW, migrated
+from polyplane.model.format.model_file import ModelError, read_file, write_file
 
 
 def renamed(values, arrays):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyplane.model.file import ModelError
 from polyplane.model.format.checks import Unsound, need
+from polyplane.model.format.model_file import ModelError
 from polyplane.model.format.schema import (
     Count,
     Flag,

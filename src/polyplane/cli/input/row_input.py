@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.cli.failures import CallError
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.data.chunks import Array, Chunk, DataError
 from polyplane.data.formats import settled_by
 from polyplane.data.reading import Stream, stream

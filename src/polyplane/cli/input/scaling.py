@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from polyplane.cli.failures import CallError
 from polyplane.cli.input.row_input import chunks_of
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.reading import Stream

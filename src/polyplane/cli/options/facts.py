@@ -15,7 +15,7 @@ import polyplane
 from polyplane.data import formats
 from polyplane.data.table import layout as table
 from polyplane.estimator.parameters import REGISTRY
-from polyplane.model.algorithm_names import short_name
+from polyplane.model.format.algorithm_names import short_name
 
 __all__ = ["FILE", "facts"]
 

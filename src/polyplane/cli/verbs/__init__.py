@@ -1,1 +1,1 @@
-"""What each verb does: one file a verb, and what only one of them needs."""
+"""What each verb does: one file a verb."""

@@ -12,7 +12,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import train_test_split
 
 from polyplane.cli.failures import CallError
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.polyplane import PolyplaneClassifier

@@ -10,7 +10,7 @@ import numpy as np
 
 from polyplane.cli.failures import CallError
 from polyplane.cli.input.row_input import blamed_on_the_call, chunks_of, open_rows
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import Stream

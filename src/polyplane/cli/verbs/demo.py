@@ -18,7 +18,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.data.sets.infinite_digits import enlarged_digits, infinite_digits
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.exporting import to_c, to_onnx

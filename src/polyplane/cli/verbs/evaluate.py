@@ -7,8 +7,8 @@ import numpy as np
 
 from polyplane.cli.input.model_input import LoadedModel, load_model
 from polyplane.cli.input.row_input import chunks_of, open_rows
-from polyplane.cli.screen import Screen
-from polyplane.cli.verbs.evaluation_report import plain_evaluation, show_evaluation
+from polyplane.cli.output.evaluation_report import plain_evaluation, show_evaluation
+from polyplane.cli.output.screen import Screen
 from polyplane.data.chunks import DataError
 from polyplane.report.metrics import Confusions, as_labels_of, other_spellings
 

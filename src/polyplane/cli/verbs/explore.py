@@ -7,7 +7,7 @@ from typing import Any
 
 from polyplane.cli.failures import DONE, INTERRUPTED, CallError
 from polyplane.cli.input.row_input import check_labels, chunks_of, open_rows
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.tuning.budget import Budget, seconds_of
 from polyplane.tuning.exploration import FOLDS, Exploration, explore_sample
 from polyplane.tuning.machines import MACHINES

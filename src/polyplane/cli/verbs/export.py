@@ -6,7 +6,7 @@ from typing import Any
 
 from polyplane.cli.failures import CallError
 from polyplane.cli.input.model_input import layout_of
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.estimator.files.exported_tables import exported_table
 from polyplane.model.export.content import Exported
 from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of

@@ -9,9 +9,9 @@ from polyplane.cli.input.model_input import layout_of
 from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.input.table_words import label_facts, label_words, table_facts, table_lines
 from polyplane.cli.options.algorithms import algorithm_of
-from polyplane.cli.screen import Screen
+from polyplane.cli.output.screen import Screen
 from polyplane.data.summary import RowSummary
-from polyplane.model.file import is_model_file
+from polyplane.model.format.model_file import is_model_file
 from polyplane.model.format.prediction_part import read_fitted, refusing
 from polyplane.model.prediction import FittedModel
 

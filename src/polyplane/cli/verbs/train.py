@@ -21,12 +21,12 @@ from polyplane.cli.input.row_input import (
 from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, scaler_of_stream
 from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.options.train_request import TrainRequest
-from polyplane.cli.screen import Screen
-from polyplane.cli.verbs.cluster_run import check_cluster, run_on_cluster
+from polyplane.cli.output.evaluation_report import show_evaluation
+from polyplane.cli.output.screen import Screen
+from polyplane.cli.output.training_summary import summary_of, tell_summary
+from polyplane.cli.training.cluster_run import check_cluster, run_on_cluster
+from polyplane.cli.training.training_run import Stopped, Watch, run_under
 from polyplane.cli.verbs.evaluate import tell_of_labels
-from polyplane.cli.verbs.evaluation_report import show_evaluation
-from polyplane.cli.verbs.training_run import Stopped, Watch, run_under
-from polyplane.cli.verbs.training_summary import summary_of, tell_summary
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import DataError
 from polyplane.data.reading import CHUNK_ROWS, Stream
@@ -37,7 +37,7 @@ from polyplane.estimator.files.saving import (
     read_model,
     write_model,
 )
-from polyplane.estimator.tables import give_layout, take_layout
+from polyplane.estimator.input.tables import give_layout, take_layout
 from polyplane.model.prediction import n_threads
 from polyplane.report.metrics import Evaluation, as_labels_of, other_spellings
 

@@ -15,8 +15,8 @@ from polyplane.cli.input.row_input import labelled_sample
 from polyplane.cli.options.algorithms import Algorithm, algorithm_of
 from polyplane.cli.options.shared_options import words_of_reading
 from polyplane.cli.options.train_request import scale_of
-from polyplane.cli.screen import Screen
-from polyplane.cli.verbs.evaluation_report import plain_evaluation, show_evaluation
+from polyplane.cli.output.evaluation_report import plain_evaluation, show_evaluation
+from polyplane.cli.output.screen import Screen
 from polyplane.data.chunks import Chunk
 from polyplane.report.curve import curve
 from polyplane.report.metrics import METRICS, Evaluation

@@ -8,7 +8,7 @@ Map      column j of X, with the value x, gives
          height * (i + 1 - p), hat i + 1 is height * (p - i), and all others are 0.
 Folding  all of these are straight between two knots: what a plane makes of a column is one
          piecewise linear function, known from its values at the knots. Finished planes are those
-         values, and `mapped.py` is the map that they need (`model/column_maps.py` folds).
+         values, and `mapped.py` is the map that they need (`model/input/column_maps.py` folds).
 Zeros    an entry that is not stored is x = 0, mapped like any other; zeros that come out are left
          out, so that a factor of 0 gives no linear feature.
 Pages    the linear features, then the levels, each by column of X. All arithmetic is in float32.

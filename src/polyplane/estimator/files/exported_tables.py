@@ -11,7 +11,7 @@ from polyplane.data.table.moments import PARTS
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.model.export import table_input
 from polyplane.model.export.table_input import NONE, HashedPairs, TableColumn, TableInput
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 
 __all__ = ["exported_table"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from polyplane.engine.planes.planes import Array
-from polyplane.model.decomposition import Decomposition
+from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.prediction import FittedModel
 
 __all__ = ["LEFT_OUT", "FinishedTraining", "check_can_learn_on"]

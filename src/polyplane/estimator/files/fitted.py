@@ -10,6 +10,7 @@ from sklearn import preprocessing
 
 import polyplane
 from polyplane.engine.planes.planes import Array
+from polyplane.estimator.input.tables import layout_of, width_of
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import record_of, training_of
 from polyplane.estimator.parameters import REGISTRY, check_parameters
@@ -20,12 +21,11 @@ from polyplane.estimator.planes.hyperplane_classifier import (
     found_by,
     settles_alpha,
 )
-from polyplane.estimator.tables import layout_of, width_of
-from polyplane.model.algorithm_names import class_name_of, short_name
-from polyplane.model.file import ModelError
+from polyplane.model.format.algorithm_names import class_name_of, short_name
 from polyplane.model.format.checks import LARGEST_COUNT, need
+from polyplane.model.format.model_file import ModelError
+from polyplane.model.input.scaling import Scaler
 from polyplane.model.prediction import HISTORY, FittedModel
-from polyplane.model.scaling import Scaler
 
 __all__ = [
     "estimator_of",

@@ -39,13 +39,13 @@ from polyplane.estimator.kernels.kernel_classifier import empty_set_of, give_vec
 from polyplane.estimator.kernels.kernel_training import KernelModel, KernelTraining
 from polyplane.estimator.online_classifier import record_of
 from polyplane.estimator.planes.hyperplane_classifier import give_planes
-from polyplane.model.file import ModelError
 from polyplane.model.foreign.budgeted_model import BudgetText, SparsePlanesText, budgeted_model
 from polyplane.model.foreign.liblinear_model import PlanesText, liblinear_model
 from polyplane.model.foreign.libsvm_model import SvmText, libsvm_model
 from polyplane.model.foreign.model_text import SparseText, TextModel, is_text_model, read_text_model
-from polyplane.model.input_rows import LARGEST
-from polyplane.model.kernels import kernel_block, no_rows
+from polyplane.model.format.model_file import ModelError
+from polyplane.model.input.input_rows import LARGEST
+from polyplane.model.kernels.kernel_values import kernel_block, no_rows
 
 __all__ = ["import_model", "is_text_model"]
 

@@ -12,9 +12,11 @@ import numpy as np
 from polyplane.engine.planes.planes import LANES_USED, NO_PLANE, Planes
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
 from polyplane.estimator.files.training_tables import TABLES, Curve, KernelState, PlaneState
+from polyplane.estimator.fitting.streams import give_stream_course, stream_course_of
+from polyplane.estimator.fitting.thread_safety import remember
+from polyplane.estimator.input.known_classes import known_classes
 from polyplane.estimator.kernels.kernel_classifier import expected_of as expected_problem
 from polyplane.estimator.kernels.kernel_training import KernelTraining
-from polyplane.estimator.known_classes import known_classes
 from polyplane.estimator.online_classifier import (
     evaluations_of,
     give_evaluations,
@@ -28,12 +30,10 @@ from polyplane.estimator.planes.hyperplane_classifier import (
 )
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import PlaneTraining
-from polyplane.estimator.streams import give_stream_course, stream_course_of
-from polyplane.estimator.thread_safety import remember
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
 from polyplane.model.format.schema import Many, Nested, Reader, Writer
-from polyplane.model.kernels import FormulaKernel, GivenKernel, Kernel
+from polyplane.model.kernels.kernel_values import FormulaKernel, GivenKernel, Kernel
 from polyplane.model.prediction import FittedModel
 
 __all__ = ["read_training", "write_training"]

@@ -3,7 +3,7 @@
 A loaded model predicts the same bits and continues training where it stopped, in the middle of a
 fit that was interrupted as well. A file has two parts: the prediction part is the schema of
 `model/format/prediction_part.py`, the training part that of `training_tables.py`. How values and
-arrays are stored is settled by `model/file.py`.
+arrays are stored is settled by `model/format/model_file.py`.
 """
 
 import json
@@ -29,12 +29,12 @@ from polyplane.estimator.files.fitted import (
     steps_of,
 )
 from polyplane.estimator.files.learning import read_training, write_training
+from polyplane.estimator.fitting.thread_safety import at_rest, forget_finished, view_of
+from polyplane.estimator.input.tables import TableRows, give_layout
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import give_training, training_of
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, own_of_fitted
-from polyplane.estimator.tables import TableRows, give_layout
-from polyplane.estimator.thread_safety import at_rest, forget_finished, view_of
-from polyplane.model.file import ModelError, read_file, write_file
+from polyplane.model.format.model_file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer
 from polyplane.model.prediction import FittedModel

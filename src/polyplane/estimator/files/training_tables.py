@@ -36,14 +36,12 @@ from polyplane.engine.support.support_set import (
 )
 from polyplane.engine.support.support_set import N_COUNTS as N_SET_COUNTS
 from polyplane.engine.tiles import LANES
+from polyplane.estimator.fitting.resuming import SeenRows
+from polyplane.estimator.fitting.streams import StreamCourse
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.kernels.kernel_training import KernelCourse, KernelModel, SupportRows
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import Course, EarlyStopping, PlaneModel, Snapshot
-from polyplane.estimator.resuming import SeenRows
-from polyplane.estimator.streams import StreamCourse
-from polyplane.estimator.validation import TrainingData
-from polyplane.model.column_maps import ColumnMap
-from polyplane.model.decomposition import Problem
 from polyplane.model.format.checks import LARGEST_COUNT, need
 from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, TURN, check_map, rises
 from polyplane.model.format.schema import (
@@ -65,7 +63,9 @@ from polyplane.model.format.schema import (
     Writer,
     table_of,
 )
-from polyplane.model.kernels import KernelRows
+from polyplane.model.input.column_maps import ColumnMap
+from polyplane.model.kernels.kernel_values import KernelRows
+from polyplane.model.many_classes.decomposition import Problem
 
 __all__ = ["KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "Curve", "KernelState", "PlaneState"]
 

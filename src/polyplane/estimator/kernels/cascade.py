@@ -27,9 +27,9 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import count_rows
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.input.validation import codes_of, read_matrix, row_weights
 from polyplane.estimator.kernels.kernel_classifier import renumber, settled_gamma
 from polyplane.estimator.online_classifier import record_of, training_of
-from polyplane.estimator.validation import codes_of, read_matrix, row_weights
 
 __all__ = [
     "Reached", "Vectors", "count_violators", "gamma_by_sample", "of_pair", "of_part", "vectors_of",

@@ -1,6 +1,6 @@
 """The kernel that a user has named: a formula, a function, or values that are given.
 
-Those with a formula are listed in `model/kernel_formulas.py`.
+Those with a formula are listed in `model/kernels/kernel_formulas.py`.
 """
 
 from typing import Any
@@ -9,9 +9,9 @@ import numpy as np
 
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import packed
-from polyplane.estimator.validation import TrainingData, weighty
-from polyplane.model.kernel_formulas import FORMULAS
-from polyplane.model.kernels import FormulaKernel, FunctionKernel, GivenKernel, Kernel
+from polyplane.estimator.input.validation import TrainingData, weighty
+from polyplane.model.kernels.kernel_formulas import FORMULAS
+from polyplane.model.kernels.kernel_values import FormulaKernel, FunctionKernel, GivenKernel, Kernel
 
 __all__ = ["KERNELS", "gamma_of", "kernel_of"]
 

@@ -1,7 +1,8 @@
 """Every kernel machine: its parameters, what a machine adds, fit and partial_fit, prediction.
 
 A machine adds its walk over a chunk and how its coefficients are read off. Support rows in training
-are in `kernel_training.py`; what is left of a training and scores rows is `model/kernel_record.py`.
+are in `kernel_training.py`; what is left of a training and scores rows is
+`model/kernels/kernel_record.py`.
 """
 
 import contextlib
@@ -25,6 +26,33 @@ from polyplane.engine.support.support_set import (
     empty_set,
 )
 from polyplane.estimator.files.finished_training import check_can_learn_on
+from polyplane.estimator.fitting.memory import check_memory
+from polyplane.estimator.fitting.pass_watch import PassWatch, watch_of
+from polyplane.estimator.fitting.progress import Report, progress, without_errors
+from polyplane.estimator.fitting.resuming import (
+    check_can_resume,
+    check_same_rows,
+    interrupts_wait,
+    seen_rows,
+)
+from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.fitting.thread_safety import (
+    finished_of,
+    reads,
+    reads_alone,
+    writes,
+    writing,
+)
+from polyplane.estimator.input.known_classes import known_classes
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import (
+    TrainingData,
+    check_weights_are_known,
+    no_training_data,
+    read_matrix,
+    read_training,
+    weighty,
+)
 from polyplane.estimator.kernels.kernel_choice import KERNELS, gamma_of, kernel_of
 from polyplane.estimator.kernels.kernel_training import (
     KernelCourse,
@@ -36,8 +64,6 @@ from polyplane.estimator.kernels.kernel_training import (
     make_lines,
     one_by_one,
 )
-from polyplane.estimator.known_classes import known_classes
-from polyplane.estimator.memory import check_memory
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
     Range,
@@ -50,27 +76,8 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
-from polyplane.estimator.pass_watch import PassWatch, watch_of
-from polyplane.estimator.progress import Report, progress, without_errors
-from polyplane.estimator.resuming import (
-    check_can_resume,
-    check_same_rows,
-    interrupts_wait,
-    seen_rows,
-)
-from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.thread_safety import finished_of, reads, reads_alone, writes, writing
-from polyplane.estimator.validation import (
-    TrainingData,
-    check_weights_are_known,
-    no_training_data,
-    read_matrix,
-    read_training,
-    weighty,
-)
-from polyplane.model.kernel_record import KernelRecord
-from polyplane.model.kernels import KernelRows
+from polyplane.model.kernels.kernel_record import KernelRecord
+from polyplane.model.kernels.kernel_values import KernelRows
 
 __all__ = [
     "NO_COINS", "CachedKernelClassifier", "ExpectedProblem", "KernelClassifier", "empty_set_of",

@@ -29,14 +29,20 @@ from polyplane.engine.support.support_set import (
     with_room,
 )
 from polyplane.engine.targets import LEFT_OUT
-from polyplane.estimator.known_classes import ClassesMet
-from polyplane.estimator.progress import Report
-from polyplane.estimator.resuming import SeenRows, interrupts_wait
-from polyplane.estimator.side_by_side import for_each
-from polyplane.estimator.validation import TrainingData
-from polyplane.model.decomposition import Problem
-from polyplane.model.kernel_record import Expansion, KernelRecord
-from polyplane.model.kernels import Kernel, KernelRows, kernel_block, no_rows, rows_at_hand
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.fitting.resuming import SeenRows, interrupts_wait
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.known_classes import ClassesMet
+from polyplane.estimator.input.validation import TrainingData
+from polyplane.model.kernels.kernel_record import Expansion, KernelRecord
+from polyplane.model.kernels.kernel_values import (
+    Kernel,
+    KernelRows,
+    kernel_block,
+    no_rows,
+    rows_at_hand,
+)
+from polyplane.model.many_classes.decomposition import Problem
 
 __all__ = [
     "KernelCourse", "KernelModel", "KernelTraining", "Walker", "bring_lines", "learn_chunk",

@@ -2,6 +2,7 @@
 
 import sys
 
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import (
     at_least,
     either,
@@ -12,7 +13,6 @@ from polyplane.estimator.parameters import (
 )
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import PlaneModel, next_multiple
-from polyplane.estimator.validation import TrainingData
 
 __all__ = ["AdaptiveClassifier"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from polyplane.engine.planes.planes import Array, same_bits
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.packs import Trial, pass_together, wrong_rows
-from polyplane.estimator.progress import Report
-from polyplane.estimator.validation import TrainingData
 
 __all__ = ["Contender", "clearly_behind", "later_half", "looks_of", "most_passes", "winner"]
 

@@ -25,8 +25,25 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.known_classes import known_classes
-from polyplane.estimator.memory import check_memory
+from polyplane.estimator.fitting.memory import check_memory
+from polyplane.estimator.fitting.pass_watch import PassWatch, watch_of
+from polyplane.estimator.fitting.progress import Report, progress, without_errors
+from polyplane.estimator.fitting.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.fitting.thread_safety import writes, writing
+from polyplane.estimator.input.known_classes import known_classes
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import (
+    TrainingData,
+    all_or_nothing,
+    check_weights_are_known,
+    codes_of,
+    no_training_data,
+    read_matrix_and_labels,
+    read_training,
+    weighty,
+)
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
     at_least,
@@ -39,7 +56,6 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
-from polyplane.estimator.pass_watch import PassWatch, watch_of
 from polyplane.estimator.planes.contest import Contender, looks_of, most_passes, winner
 from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
 from polyplane.estimator.planes.packs import new_trial
@@ -52,24 +68,8 @@ from polyplane.estimator.planes.training import (
     PlaneTraining,
     visit,
 )
-from polyplane.estimator.progress import Report, progress, without_errors
-from polyplane.estimator.resuming import check_can_resume, check_same_rows, seen_rows
-from polyplane.estimator.side_by_side import for_each
-from polyplane.estimator.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.thread_safety import writes, writing
-from polyplane.estimator.validation import (
-    TrainingData,
-    all_or_nothing,
-    check_weights_are_known,
-    codes_of,
-    no_training_data,
-    read_matrix_and_labels,
-    read_training,
-    weighty,
-)
-from polyplane.model.decomposition import Problem
 from polyplane.model.format.checks import need
+from polyplane.model.many_classes.decomposition import Problem
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 

@@ -38,6 +38,11 @@ from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.steps.hinge import HingeRule
 from polyplane.engine.targets import rows_of
 from polyplane.engine.tiles import LANES
+from polyplane.estimator.fitting.progress import Report, without_errors
+from polyplane.estimator.fitting.resuming import seen_rows
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.kept_rows import keep_some_rows
 from polyplane.estimator.planes.passes import PlanePasses
 from polyplane.estimator.planes.training import (
@@ -51,11 +56,6 @@ from polyplane.estimator.planes.training import (
     records_after,
     visit,
 )
-from polyplane.estimator.progress import Report, without_errors
-from polyplane.estimator.resuming import seen_rows
-from polyplane.estimator.side_by_side import for_each
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.validation import TrainingData, weighty
 
 __all__ = [
     "Trial", "become_fitted", "count_passes", "new_trial", "pass_together", "wrong_rows",

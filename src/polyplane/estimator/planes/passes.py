@@ -15,7 +15,11 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.pass_watch import PassWatch
+from polyplane.estimator.fitting.pass_watch import PassWatch
+from polyplane.estimator.fitting.progress import Report, without_errors
+from polyplane.estimator.fitting.resuming import interrupts_wait
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.training import (
     NO_CHOICE,
     Course,
@@ -25,10 +29,6 @@ from polyplane.estimator.planes.training import (
     Walk,
     visit,
 )
-from polyplane.estimator.progress import Report, without_errors
-from polyplane.estimator.resuming import interrupts_wait
-from polyplane.estimator.side_by_side import for_each
-from polyplane.estimator.validation import TrainingData
 
 __all__ = ["PlanePasses"]
 

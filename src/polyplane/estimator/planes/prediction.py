@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, count_rows
-from polyplane.estimator.pass_watch import hinge_loss
+from polyplane.estimator.fitting.pass_watch import hinge_loss
+from polyplane.estimator.fitting.thread_safety import finished_of, reads, reads_alone
+from polyplane.estimator.input.tables import layout_of
+from polyplane.estimator.input.validation import TrainingData, read_matrix
 from polyplane.estimator.planes.kept_rows import rows_kept_of
 from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
 from polyplane.estimator.planes.what_if import WhatIf
-from polyplane.estimator.tables import layout_of
-from polyplane.estimator.thread_safety import finished_of, reads, reads_alone
-from polyplane.estimator.validation import TrainingData, read_matrix
 from polyplane.model.explanation import Explainer, Explanation
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 from polyplane.model.prediction import Features

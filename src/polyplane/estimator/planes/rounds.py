@@ -17,6 +17,8 @@ from polyplane.engine.planes.assignment import tally_of
 from polyplane.engine.planes.mixing import NEW, Share, is_sound, mixed, settled, share_of
 from polyplane.engine.planes.planes import CREATED, Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.fitting.thread_safety import writing
+from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.hyperplane_classifier import (
     Census,
@@ -33,8 +35,6 @@ from polyplane.estimator.planes.hyperplane_classifier import (
     weights_of_classes,
 )
 from polyplane.estimator.planes.training import PlaneModel
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.thread_safety import writing
 
 __all__ = [
     "Along", "Census", "Moment", "Piece", "Shares", "Task", "alone", "become_round", "begun",

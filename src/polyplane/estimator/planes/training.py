@@ -28,11 +28,11 @@ from polyplane.engine.planes.planes import (
     with_more_room,
 )
 from polyplane.engine.targets import LEFT_OUT, Targets
-from polyplane.estimator.known_classes import ClassesMet
-from polyplane.estimator.progress import Report
-from polyplane.estimator.resuming import SeenRows, interrupts_wait
-from polyplane.estimator.validation import TrainingData
-from polyplane.model.decomposition import Problem
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.fitting.resuming import SeenRows, interrupts_wait
+from polyplane.estimator.input.known_classes import ClassesMet
+from polyplane.estimator.input.validation import TrainingData
+from polyplane.model.many_classes.decomposition import Problem
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord, record_of
 from polyplane.model.prediction import HISTORY
 

@@ -21,14 +21,14 @@ import numpy as np
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.hyperplane_classifier import stratified
-from polyplane.estimator.progress import Report
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
-from polyplane.estimator.side_by_side import for_each
-from polyplane.estimator.tables import width_of
-from polyplane.estimator.validation import TrainingData
-from polyplane.model.column_maps import ColumnMap, can_turn, column_map
-from polyplane.model.decomposition import Decomposition
+from polyplane.model.input.column_maps import ColumnMap, can_turn, column_map
+from polyplane.model.many_classes.decomposition import Decomposition
 
 __all__ = ["Found", "GoOn", "Setting", "Split", "Trials"]
 

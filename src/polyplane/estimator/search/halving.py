@@ -12,8 +12,8 @@ import numpy as np
 from scipy import optimize, special
 
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.progress import Report
-from polyplane.estimator.side_by_side import for_each
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.fitting.side_by_side import for_each
 
 __all__ = ["KEPT", "Judgement", "calibrated", "final_judgements"]
 

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.training import PlaneModel
-from polyplane.estimator.validation import TrainingData
 
 __all__ = [
     "Prototypes",

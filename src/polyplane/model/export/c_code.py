@@ -3,7 +3,8 @@
 `name_` begins the names of functions, `NAME_` those of macros and tables. `$real` is the type of
 leads, float where they come from planes and double where they come from kernels. Rows that users
 give are `$row`, called `$given`: numbers, or the columns of a table (`c_table.py`). The C of single
-kernels and rules is in `model/kernel_formulas.py` and `model/decision_rules.py`.
+kernels and rules is in `model/kernels/kernel_formulas.py` and
+`model/many_classes/decision_rules.py`.
 """
 
 __all__ = [

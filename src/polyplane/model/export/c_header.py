@@ -14,8 +14,6 @@ from polyplane.engine.rows.mapped import MappedRows
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, n_mapped
 from polyplane.engine.rows.storage import DenseRows
 from polyplane.engine.rows.turned import TurnedRows, n_directions
-from polyplane.model.decision_rules import rule_of
-from polyplane.model.decomposition import Decomposition
 from polyplane.model.export import c_code
 from polyplane.model.export.c_table import SCORES, write_table
 from polyplane.model.export.c_text import Header, literal
@@ -30,9 +28,11 @@ from polyplane.model.export.content import (
     sides_of_problems,
     support_of,
 )
-from polyplane.model.file import ModelError
-from polyplane.model.kernel_formulas import entry_of
-from polyplane.model.kernel_record import KernelRecord
+from polyplane.model.format.model_file import ModelError
+from polyplane.model.kernels.kernel_formulas import entry_of
+from polyplane.model.kernels.kernel_record import KernelRecord
+from polyplane.model.many_classes.decision_rules import rule_of
+from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.plane_record import PlaneRecord
 
 __all__ = ["c_header"]

@@ -26,7 +26,7 @@ from polyplane.model.export.table_input import (
     TableColumn,
     TableInput,
 )
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 
 __all__ = ["SCORES", "field_names", "write_table"]
 

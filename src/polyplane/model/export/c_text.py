@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 
 __all__ = ["Header", "literal", "quoted"]
 

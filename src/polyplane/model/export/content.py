@@ -16,11 +16,11 @@ from polyplane.engine.jit import jit
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, hashed_column
 from polyplane.engine.rows.storage import matrix_of
-from polyplane.model.decomposition import REST, Decomposition
 from polyplane.model.export.table_input import TableInput
-from polyplane.model.file import ModelError
-from polyplane.model.kernel_record import KernelRecord
-from polyplane.model.kernels import FormulaKernel
+from polyplane.model.format.model_file import ModelError
+from polyplane.model.kernels.kernel_record import KernelRecord
+from polyplane.model.kernels.kernel_values import FormulaKernel
+from polyplane.model.many_classes.decomposition import REST, Decomposition
 from polyplane.model.plane_record import PlaneRecord
 
 __all__ = [

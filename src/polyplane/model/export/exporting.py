@@ -13,10 +13,10 @@ from polyplane.engine.rows.storage import dense_rows
 from polyplane.model.export.c_header import c_header
 from polyplane.model.export.content import Exported, Scaling, with_some_plane
 from polyplane.model.export.table_input import TableInput
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
+from polyplane.model.input.scaling import Scaler
 from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import FittedModel
-from polyplane.model.scaling import Scaler
 from polyplane.whole_files import whole_file
 
 __all__ = ["exported_as_c", "exported_as_onnx", "exported_of"]

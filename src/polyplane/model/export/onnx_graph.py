@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 
 __all__ = ["Graph", "check_bytes"]
 

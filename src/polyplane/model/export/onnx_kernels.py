@@ -7,8 +7,8 @@ import numpy as np
 
 from polyplane.model.export.content import formula_of, support_of
 from polyplane.model.export.onnx_graph import Graph, check_bytes
-from polyplane.model.kernel_formulas import entry_of
-from polyplane.model.kernel_record import KernelRecord
+from polyplane.model.kernels.kernel_formulas import entry_of
+from polyplane.model.kernels.kernel_record import KernelRecord
 
 __all__ = ["leads"]
 

@@ -14,13 +14,13 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
 from polyplane.engine.planes.planes import Array
-from polyplane.model.decision_rules import rule_of
-from polyplane.model.decomposition import Decomposition
 from polyplane.model.export.content import Exported, Scaling, scores_are_leads, sides_of_problems
 from polyplane.model.export.onnx_graph import Graph
 from polyplane.model.export.onnx_kernels import leads
 from polyplane.model.export.onnx_planes import group_scores, plane_scores
 from polyplane.model.export.onnx_table import ROWS, input_names, table_inputs, table_rows
+from polyplane.model.many_classes.decision_rules import rule_of
+from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.plane_record import PlaneRecord
 
 __all__ = ["onnx_model"]
@@ -145,8 +145,8 @@ def _added_up(
 ) -> str:
     """What pairs give to both their classes; each class is in as many pairs as all others.
 
-    Sums over an axis that is not the last run in order, as in `model/decomposition.py`. The rest,
-    to which nothing is given, is no class.
+    Sums over an axis that is not the last run in order, as in
+    `model/many_classes/decomposition.py`. The rest, to which nothing is given, is no class.
     """
     sides = sides_of_problems(decomposition)
     if for_first is None:

@@ -29,7 +29,7 @@ from polyplane.model.export.content import (
     product_features,
 )
 from polyplane.model.export.onnx_graph import Graph, check_bytes
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 from polyplane.model.plane_record import PlaneRecord
 
 __all__ = ["group_scores", "plane_scores"]

@@ -31,7 +31,7 @@ from polyplane.model.export.table_input import (
     TableColumn,
     TableInput,
 )
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 
 __all__ = ["ROWS", "input_names", "table_inputs", "table_rows"]
 

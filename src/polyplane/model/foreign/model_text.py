@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
-from polyplane.model.file import ModelError
+from polyplane.model.format.model_file import ModelError
 
 __all__ = [
     "MOST_COEF0", "MOST_DEGREE", "SparseText", "TextModel", "end_of_numbers", "is_text_model",

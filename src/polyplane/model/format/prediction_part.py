@@ -20,10 +20,8 @@ from polyplane.engine.support.gram import (
     squared_lengths,
 )
 from polyplane.engine.tiles import LANES
-from polyplane.model.column_maps import FoldedMap
-from polyplane.model.decomposition import Decomposition
-from polyplane.model.file import ModelError, read_file
 from polyplane.model.format.checks import need
+from polyplane.model.format.model_file import ModelError, read_file
 from polyplane.model.format.schema import (
     Count,
     Flag,
@@ -42,12 +40,14 @@ from polyplane.model.format.schema import (
     Word,
     Writer,
 )
-from polyplane.model.kernel_formulas import FORMULAS, entry_of
-from polyplane.model.kernel_record import Expansion, KernelRecord
-from polyplane.model.kernels import FormulaKernel, GivenKernel, Kernel, KernelRows
+from polyplane.model.input.column_maps import FoldedMap
+from polyplane.model.input.scaling import SCALER
+from polyplane.model.kernels.kernel_formulas import FORMULAS, entry_of
+from polyplane.model.kernels.kernel_record import Expansion, KernelRecord
+from polyplane.model.kernels.kernel_values import FormulaKernel, GivenKernel, Kernel, KernelRows
+from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
-from polyplane.model.scaling import SCALER
 
 __all__ = [
     "MOST_UNITS",

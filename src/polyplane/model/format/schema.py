@@ -19,8 +19,8 @@ import numpy as np
 from polyplane.engine.inspection import largest_magnitude
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import blank, fields_of
-from polyplane.model.file import CODES, ModelError
 from polyplane.model.format.checks import LARGEST_COUNT, need, need_within
+from polyplane.model.format.model_file import CODES, ModelError
 
 __all__ = [
     "Count", "Flag", "Generator", "GeneratorState", "Json", "Kind", "Labels", "Many", "Maybe",

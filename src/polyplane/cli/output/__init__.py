@@ -1,0 +1,1 @@
+"""What users and programs get to see."""

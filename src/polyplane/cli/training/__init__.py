@@ -1,0 +1,1 @@
+"""A training under watch, here or on a cluster."""

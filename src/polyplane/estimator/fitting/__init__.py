@@ -1,0 +1,1 @@
+"""What happens around any fit: progress, looks, interruptions, threads, memory, streams."""

@@ -1,0 +1,1 @@
+"""What users hand in: matrices, tables, labels and weights, checked once."""

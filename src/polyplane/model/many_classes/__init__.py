@@ -1,0 +1,1 @@
+"""More than two classes: problems of a few each, and how these decide."""
