@@ -32,7 +32,7 @@ from polyplane.estimator.kernels.cascade import (
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import evaluations_of
 from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.planes.rounds import weights_of_classes
+from polyplane.estimator.planes.rounds.travelling_models import weights_of_classes
 from polyplane.kernel.huller import HullerClassifier
 from polyplane.kernel.lasvm import LaSVMClassifier
 

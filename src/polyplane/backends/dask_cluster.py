@@ -53,7 +53,7 @@ from polyplane.estimator.input.tables import give_layout, layout_of, take_layout
 from polyplane.estimator.online_classifier import give_evaluations, training_of
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.rounds import (
+from polyplane.estimator.planes.rounds.travelling_models import (
     Along,
     Census,
     Moment,

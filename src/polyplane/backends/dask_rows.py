@@ -15,7 +15,7 @@ from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.planes.rounds import Census
+from polyplane.estimator.planes.rounds.travelling_models import Census
 
 __all__ = [
     "LoadedRows", "Part", "faults_in_words", "holders_of", "load_rows", "near", "result_of",

@@ -164,12 +164,6 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         return copy.deepcopy(vars(self).get("_evals_result", {}))
 
-    # ---- what a machine adds -------------------------------------------------------------
-
-    def _mean_weight(self, weights: Array, n_rows: Array) -> float:
-        """What steps divide the weights of classes by that have so many rows."""
-        return 1.0
-
     # ---- what families share -------------------------------------------------------------
 
     def _draw_seed(self) -> int:

@@ -175,7 +175,9 @@ class CPMClassifier(HyperplaneClassifier):
         if self.entropy == "auto" and "entropy" not in self._found:
             raise ValueError('entropy="auto" needs all rows at once, not a stream: give a number.')
 
-    def _better_settings(self, data: TrainingData, labels: Array, seed: int) -> dict[str, Any]:
+    def _better_settings(
+        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
+    ) -> dict[str, Any]:
         found: dict[str, Any] = {}
         whole = {"max_steps": None}
         if self.alpha == "auto":

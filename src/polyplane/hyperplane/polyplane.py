@@ -74,7 +74,8 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, seed_of
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.new_models import seed_of
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.search.candidates import GoOn, Setting, Split, Trials
@@ -625,7 +626,9 @@ class PolyplaneClassifier(HyperplaneClassifier):
 
     # ---- settings --------------------------------------------------------------------------
 
-    def _better_settings(self, data: TrainingData, labels: Array, seed: int) -> dict[str, Any]:
+    def _better_settings(
+        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
+    ) -> dict[str, Any]:
         if self.warm_start and hasattr(self, "_training"):
             return self._found
         members = weighty(in_place(data.labels.size), data.weights)
@@ -634,7 +637,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
                 "PolyplaneClassifier needs rows of at least 2 classes; those with a weight above "
                 "0 are all of one class."
             )
-        n_rows = vars(self).get("_rows_to_come", members.size)
+        n_rows = members.size if n_to_come is None else n_to_come
         n_passes, most_passes = _count_passes(n_rows), _count_passes(n_rows, LONG_PASSES)
         trials = Trials(self, data, members, labels, seed, n_passes, most_passes)
         found = trials.first_guess | {"max_iter": n_passes}
@@ -652,7 +655,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
                 n_threads = effective_n_jobs(self.n_jobs)
                 best = trials.run(begin, n_threads, report)
             self._calibration = best.calibration
-            if self.max_iter == "auto":  # or it may make fewer passes than its trial
+            if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
                 self._reached = Reached(data, best.rows, best.loss)
             found |= best.setting
         if not trials.may_be_several(found):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import preprocessing
 
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.planes.hyperplane_classifier import stratified
+from polyplane.estimator.input.stratified import stratified
 from polyplane.report.metrics import Evaluation, standard_error
 
 __all__ = ["Split", "Trial", "folds_of", "new_scaler", "parts_of", "share_of", "size_of", "tried"]

@@ -19,7 +19,8 @@ from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.training.training_run import Stopped, Watch
 from polyplane.estimator.fitting.progress import Report, Work, heard_by
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, count_passes
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.rounds.learner import count_passes
 
 __all__ = ["check_cluster", "run_on_cluster"]
 

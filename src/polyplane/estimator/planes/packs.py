@@ -41,10 +41,11 @@ from polyplane.engine.tiles import LANES
 from polyplane.estimator.fitting.progress import Report, without_errors
 from polyplane.estimator.fitting.resuming import seen_rows
 from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.kept_rows import keep_some_rows
-from polyplane.estimator.planes.passes import PlanePasses
+from polyplane.estimator.planes.new_models import begun_like
+from polyplane.estimator.planes.passes import has_own_loop, pass_by_itself, passes_of, walk_of
+from polyplane.estimator.planes.prediction import wrong_rows_of
 from polyplane.estimator.planes.training import (
     NO_CHOICE,
     Due,
@@ -54,7 +55,6 @@ from polyplane.estimator.planes.training import (
     Walk,
     attend,
     records_after,
-    visit,
 )
 
 __all__ = [
@@ -84,22 +84,18 @@ def new_trial(
     left_out: int = NO_PART,
 ) -> Trial:
     """A machine like this one with other settings, before its first pass."""
-    made: Any = type(machine)(**(machine.get_params() | settings))
-    made.n_features_in_, made._found = width_of(machine), {}
-    training = made._training = made._new_training(seed)
     own = data._replace(rows=with_own_page(data.rows))
-    made._meet(training, labels, own)
     members = weighty(in_place(parts.size), data.weights)
     if left_out != NO_PART:
         members = members[parts[members] != left_out]
-    made._set_out(training, own, members)
+    made, training = begun_like(machine, settings, own, labels, seed, members)
     return Trial(made, training, left_out)
 
 
 def count_passes(trials: Sequence[Trial]) -> int:
     """How many passes the longest of them makes."""
     return max(
-        int(trial.machine._count_passes(course.n_rows))
+        passes_of(trial.machine, course.n_rows)
         for trial in trials
         for course in trial.training.courses
     )
@@ -107,8 +103,7 @@ def count_passes(trials: Sequence[Trial]) -> int:
 
 def wrong_rows(trial: Trial, data: TrainingData, rows: Array) -> Array:
     """Which of these rows it gets wrong."""
-    is_wrong: Array = trial.machine._wrong_rows(trial.training, data, rows)
-    return is_wrong
+    return wrong_rows_of(trial.machine, trial.training, data, rows)
 
 
 def become_fitted(trial: Trial, reader: Any, data: TrainingData, X: Any) -> Any:
@@ -199,22 +194,16 @@ def _fits_a_pack(trial: Trial, k: int) -> bool:
     rule = trial.training.models[k].rule
     is_plain = isinstance(rule, HingeRule) and rule.clone_probability == 0
     has_choice = trial.training.courses[k].chosen.size > 0
-    has_own_steps = type(trial.machine)._steps is not PlanePasses._steps
-    return is_plain and not has_choice and not has_own_steps
+    return is_plain and not has_choice and not has_own_loop(trial.machine)
 
 
 def _visit_alone(
     trial: Trial, k: int, data: TrainingData, parts: Array, order: Array, report: Report
 ) -> None:
-    machine, model, course = trial.machine, trial.training.models[k], trial.training.courses[k]
-    if course.is_over:
-        return
-    rest = machine._part_of_pass(order[parts[order] != trial.left_out], course.n_passes)
-    visit(model, data, rest, course.chosen, machine._walk(), report)
-    course.n_passes += 1
-    course.is_over = course.n_passes >= machine._count_passes(course.n_rows) or machine._end_pass(
-        model, data, course.n_passes, rest, course.chosen
-    )
+    course = trial.training.courses[k]
+    if not course.is_over:
+        kept = order[parts[order] != trial.left_out]
+        pass_by_itself(trial.machine, trial.training.models[k], course, data, kept, report)
 
 
 def _visit_as_pack(
@@ -272,7 +261,7 @@ def _minds(trials: Sequence[Trial], k: int) -> list[_Mind]:
                 mind.models.append(model)
                 break
         else:
-            minds.append(_Mind([model], trial.machine._walk(), trial.left_out))
+            minds.append(_Mind([model], walk_of(trial.machine), trial.left_out))
     return minds
 
 

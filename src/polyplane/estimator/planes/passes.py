@@ -30,7 +30,7 @@ from polyplane.estimator.planes.training import (
     visit,
 )
 
-__all__ = ["PlanePasses"]
+__all__ = ["PlanePasses", "has_own_loop", "pass_by_itself", "passes_of", "walk_of"]
 
 NO_COINS = np.empty(0, np.float32)
 
@@ -123,18 +123,6 @@ class PlanePasses:
     ) -> bool:
         """What is done after each pass over `order`; return whether more would change nothing."""
         return False
-
-    # ---- what a machine adds to rounds of several learners ----------------------------------
-
-    def _scale_of(self, model: PlaneModel) -> float:
-        """The factor by which sums are what learners average."""
-        return 1.0
-
-    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_rounds: int) -> None:
-        """Let steps fall over rounds of so many rows each, of which some have been made."""
-
-    def _end_pass_of_all(self, model: PlaneModel) -> None:
-        """What is done after each pass of all learners but the last."""
 
     # ---- passes ----------------------------------------------------------------------------
 
@@ -232,6 +220,12 @@ class PlanePasses:
         if not is_new or len(training.models) > 1:
             report = without_errors(report)
         visit(model, data, rest, course.chosen, self._walk(), report)
+        self._count_pass(model, data, course, order)
+
+    def _count_pass(
+        self, model: PlaneModel, data: TrainingData, course: Course, order: Array
+    ) -> None:
+        """What is done when a model has made one more pass over `order`."""
         course.n_passes, course.mixed_by = course.n_passes + 1, None
         is_last = course.n_passes >= self._count_passes(course.n_rows)
         course.is_over = is_last or self._end_pass(
@@ -259,6 +253,38 @@ class PlanePasses:
             course.n_passes * course.n_rows + (model.n_steps - course.first_step) * course.is_amid
             for model, course in zip(training.models, training.courses, strict=False)
         )
+
+
+# ---- what other files ask of a machine ---------------------------------------------------
+
+
+def passes_of(machine: PlanePasses, n_rows: int) -> int:
+    """How many passes a model of so many rows makes."""
+    return machine._count_passes(n_rows)
+
+
+def walk_of(machine: PlanePasses) -> Walk:
+    """What is done between the cuts of `visit`."""
+    return machine._walk()
+
+
+def has_own_loop(machine: PlanePasses) -> bool:
+    """Whether its steps are not those of the multi-hyperplane hinge loss."""
+    return type(machine)._steps is not PlanePasses._steps
+
+
+def pass_by_itself(
+    machine: PlanePasses,
+    model: PlaneModel,
+    course: Course,
+    data: TrainingData,
+    order: Array,
+    report: Report,
+) -> None:
+    """One more pass of a model, over rows whose order is given."""
+    rest = machine._part_of_pass(order, course.n_passes)
+    visit(model, data, rest, course.chosen, machine._walk(), report)
+    machine._count_pass(model, data, course, rest)
 
 
 def _own_view(data: TrainingData) -> TrainingData:

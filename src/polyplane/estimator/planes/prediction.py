@@ -25,7 +25,7 @@ from polyplane.model.explanation import Explainer, Explanation
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 from polyplane.model.prediction import Features
 
-__all__ = ["PlanePrediction"]
+__all__ = ["PlanePrediction", "wrong_rows_of"]
 
 
 class PlanePrediction:
@@ -245,3 +245,13 @@ class PlanePrediction:
     def _error(self, training: PlaneTraining, data: TrainingData, order: Array) -> float:
         """Share of wrong rows."""
         return float(np.mean(self._wrong_rows(training, data, order)))
+
+
+# ---- what other files ask of a machine ---------------------------------------------------
+
+
+def wrong_rows_of(
+    machine: PlanePrediction, training: PlaneTraining, data: TrainingData, order: Array
+) -> Array:
+    """Which rows a training of the machine gets wrong."""
+    return machine._wrong_rows(training, data, order)

@@ -23,9 +23,9 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.stratified import stratified
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.hyperplane_classifier import stratified
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
 from polyplane.model.input.column_maps import ColumnMap, can_turn, column_map
 from polyplane.model.many_classes.decomposition import Decomposition

@@ -20,7 +20,7 @@ from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.fitting.thread_safety import writing
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.planes.hyperplane_classifier import (
+from polyplane.estimator.planes.rounds.learner import (
     Census,
     Moment,
     Piece,

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import polyplane as pp
 from polyplane.estimator.files.saving import packed, unpacked
 from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.planes.rounds import (
+from polyplane.estimator.planes.rounds.travelling_models import (
     Census,
     Moment,
     Piece,

@@ -1,0 +1,1 @@
+"""Rounds of several learners: learning apart, and being one again."""
