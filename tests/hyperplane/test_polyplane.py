@@ -14,6 +14,7 @@ from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of
 from polyplane.engine.steps.softmax import planes_scale
+from polyplane.estimator.search import searched_fit
 from polyplane.estimator.search.candidates import Trials
 from polyplane.hyperplane import polyplane
 from polyplane.model.input.column_maps import KINDS
@@ -324,10 +325,10 @@ def test_several_classes_have_more_models():
 def test_rows_that_do_not_contradict_each_other_are_trained_on_for_long():
     X, y = noisy_rings()
     short = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert short.n_iter_ <= polyplane.MOST_PASSES
+    assert short.n_iter_ <= searched_fit.MOST_PASSES
     X, y = board(900)
     long = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert long.n_iter_ == long.settings_["max_iter"] == polyplane.LONG_PASSES
+    assert long.n_iter_ == long.settings_["max_iter"] == searched_fit.LONG_PASSES
     assert long.settings_["n_estimators"] == 4
     assert long.settings_["learn_from"] == "unsure"
 
@@ -337,7 +338,7 @@ def test_a_long_training_keeps_what_was_set():
     X, y = board(900)
     options = {"learn_from": "most", "n_estimators": 3}
     found = PolyplaneClassifier(random_state=0, **options).fit(X, y).settings_
-    assert found["max_iter"] == polyplane.LONG_PASSES
+    assert found["max_iter"] == searched_fit.LONG_PASSES
     assert {name: found[name] for name in options} == options
     assert PolyplaneClassifier(random_state=0, max_iter=7).fit(X, y).n_iter_ == 7
 
@@ -617,7 +618,7 @@ def test_what_smaller_steps_do_not_mend_is_said(monkeypatch):
 @needs_compilation
 def test_steps_that_are_set_are_kept(monkeypatch):
     X, y = board()
-    monkeypatch.setattr(polyplane, "CLEARLY_WORSE", 0.0)  # nothing is good enough
+    monkeypatch.setattr(searched_fit, "CLEARLY_WORSE", 0.0)  # nothing is good enough
     with pytest.warns(UserWarning, match=r"steps of 0\.3 are too large"):
         model = PolyplaneClassifier(random_state=0, step_size=0.3, **BOARD).fit(X, y)
     assert model.settings_["step_size"] == 0.3

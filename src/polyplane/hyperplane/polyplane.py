@@ -18,18 +18,16 @@ Margins     start_scale is in units of 1 / margin, the median distance between t
             class: so much alike are the steps that then suit different data that few are tried.
 Fewer       planes below `FLOOR` in every row of their class for a whole pass are dropped on the
             way; in the end those that decide next to nothing (`estimator/search/compression.py`).
-Settings    what is 'auto' is found on held-out rows (`estimator/search/candidates.py`), whose
+Settings    what is 'auto' is found on held-out rows (`estimator/search/searched_fit.py`), whose
             scores also give the factor that calibrates probabilities. One candidate has a single
             plane per class: multinomial logistic regression.
 Streams     the first rows are kept until there are enough to start from; until then planes start
             anew whenever there are twice as many. A class met later starts around its first row.
 """
 
-import logging
 import math
-import warnings
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -46,19 +44,15 @@ from polyplane.engine.planes.planes import (
     with_planes,
 )
 from polyplane.engine.rows.storage import (
-    CsrRows,
     Rows,
     count_rows,
-    packed,
-    products,
     with_own_page,
 )
 from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.fitting.pass_watch import PassWatch
-from polyplane.estimator.fitting.progress import Report, progress, silence
+from polyplane.estimator.fitting.progress import Report, silence
 from polyplane.estimator.fitting.side_by_side import for_each
 from polyplane.estimator.fitting.thread_safety import reads
 from polyplane.estimator.input.tables import width_of
@@ -74,13 +68,9 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.new_models import seed_of
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
-from polyplane.estimator.search.candidates import GoOn, Setting, Split, Trials
-from polyplane.estimator.search.compression import needed_planes
-from polyplane.estimator.search.halving import calibrated
+from polyplane.estimator.search.compression import compress_model
 from polyplane.estimator.search.prototypes import (
     Prototypes,
     groups_of_few,
@@ -89,6 +79,7 @@ from polyplane.estimator.search.prototypes import (
     prototypes_of,
     squared_length_of,
 )
+from polyplane.estimator.search.searched_fit import SearchedFit, written_out
 from polyplane.model.format.checks import need
 from polyplane.model.input.column_maps import KINDS, ColumnMap, column_map
 from polyplane.model.plane_record import FinishedPlanes
@@ -96,19 +87,11 @@ from polyplane.model.prediction import Features, FittedModel
 
 __all__ = ["PolyplaneClassifier"]
 
-log = logging.getLogger("polyplane")
 ENOUGH = {  # lead of a row's class at which the row is left as it is, by `learn_from`
     "all": math.inf, "most": math.log(0.99 / 0.01), "unsure": math.log(0.9 / 0.1),
 }  # fmt: skip
 FLOOR = 0.01  # planes with less than this share of the best one on their side stay
-STEPS = 3_000_000  # max_iter = 'auto' makes about so many, in LEAST_PASSES to MOST_PASSES
-LEAST_PASSES, MOST_PASSES = 5, 40
-LONG_PASSES = 120  # at most, where the search finds that they are worth it
 FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
-MOST_PACKED = 1 << 26  # entries of X, 8 bytes each, that are written out for training
-ROWS_TO_COMPRESS = 4_000
-LEAST_CHANGE, MOST_CHANGE = 1e-3, 3e-3  # of the mean probability of a row's class: planes may go
-CHANGE_OF_MISS = 0.015  # the same as a share of what probabilities lack: clean data want less
 FIRST_ROWS = 1_000  # of a stream, from which planes start
 AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 IN_STREAM = {
@@ -116,12 +99,6 @@ IN_STREAM = {
     "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "learn_from": "unsure",
     "directions": "none", "loss": "cross-entropy", "n_estimators": 1,
 }  # fmt: skip
-CLEARLY_WORSE = 1.02  # times the loss of a trial: a fit that is made again
-MOST_AGAIN, SMALLER_STEP = 3, 1 / 3  # how often, and each time with steps of this share
-WORSE_THAN_TRIAL = (
-    "the fit is worse than the trial of its settings on fewer rows: steps of {step:g} are too "
-    "large for these rows. Set a smaller step_size."
-)
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
 
@@ -149,14 +126,6 @@ class Start(OwnState):
     margins: dict[Any, tuple[float, float]] = field(default_factory=dict)  # between these
 
 
-class Reached(NamedTuple):
-    """What the trial of the settings found reached on rows that it had not seen."""
-
-    data: TrainingData
-    rows: Array
-    loss: float
-
-
 def start_of(training: PlaneTraining) -> Start:
     """What a training of this machine keeps beside its models."""
     start: Start = training.own
@@ -170,7 +139,7 @@ def columns_of(training: PlaneTraining) -> ColumnMap:
 
 
 @register
-class PolyplaneClassifier(HyperplaneClassifier):
+class PolyplaneClassifier(SearchedFit):
     """Nonlinear classifier at the price of a linear one, with probabilities and nothing to set.
 
     Each class is the soft maximum of a few planes. Columns are scaled inside, and what is 'auto'
@@ -263,7 +232,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
             "and depth. Plain columns have none."
         ),
     )
-    max_iter: int | str = parameter(  # type: ignore[assignment]
+    max_iter: int | str = parameter(
         default="auto",
         allowed=either(at_least(1), AUTO),
         meaning=(
@@ -477,7 +446,7 @@ class PolyplaneClassifier(HyperplaneClassifier):
         start.columns = start.columns.widened(n_columns)
         if not start.columns.knows(data.rows):
             _take_all_columns(training)
-        return _written_out(start.columns, data)
+        return written_out(start.columns, data)
 
     def _introduce(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
         model.own.columns = columns_of(training)
@@ -513,6 +482,15 @@ class PolyplaneClassifier(HyperplaneClassifier):
         scale = np.float32(float(self._setting("start_scale")) / margins.margin / n_units)
         made = in_units(made, n_units)
         model.planes = with_planes(model.planes, made.owner, made.planes * scale)
+
+    def _start_from(
+        self, training: PlaneTraining, columns: ColumnMap, centres: Any, margins: Any
+    ) -> None:
+        start = start_of(training)
+        start.columns, start.centres, start.margins = columns, centres, margins
+
+    def _columns_of(self, training: PlaneTraining) -> ColumnMap:
+        return columns_of(training)
 
     # ---- end -------------------------------------------------------------------------------
 
@@ -558,131 +536,12 @@ class PolyplaneClassifier(HyperplaneClassifier):
             views = [data._replace(rows=with_own_page(data.rows)) for _ in models]
 
             def compress(k: int, report: Report) -> None:
-                self._compress(models[k], views[k], members)
+                model = models[k]
+                compress_model(model, views[k], members, self._scale_of(model), model.own.n_units)
 
             for_each(compress, len(models), n_threads, silence)
 
-    def _compress(self, model: PlaneModel, data: TrainingData, members: Array) -> None:
-        """Drop planes that decide nothing on some of the model's rows."""
-        order = rows_of(members, model.targets(data))
-        generator = np.random.default_rng([model.seed, order.size])
-        some = np.sort(generator.permutation(order)[:ROWS_TO_COMPRESS])
-        lanes = live_lanes(model.planes)
-        planes = model.planes.sums[: model.n_features + 1, lanes]
-        planes = planes * planes_scale(model.rule, model.n_steps)
-        scores = products(data.rows, some, planes)
-        labels = model.codes[data.labels[some]]
-        owner, n_units = model.planes.owner[lanes], model.own.n_units
-        kept = needed_planes(scores, owner, labels, _allowed_change, n_units)
-        model.planes = with_only(model.planes, lanes[kept])
-
-    # ---- a fit that goes wrong -------------------------------------------------------------
-
-    def _run(
-        self, data: TrainingData, members: Array, held_out: Any, watch: PassWatch | None
-    ) -> Self:
-        """A fit that is worse than the trial of its settings is made again with smaller steps.
-
-        It is judged by rows that it has seen and the trial had not: it should be better. Where it
-        is not, its steps were too large for so many rows, and planes were lost.
-        """
-        state: Any = vars(self)
-        reached: Reached | None = state.pop("_reached", None)
-        super()._run(data, members, held_out, watch)
-        if reached is None or watch is not None:
-            return self
-        fits = [(self._loss_on(reached), self._training, self._found)]
-        most = CLEARLY_WORSE * reached.loss
-        while fits[-1][0] > most and self.step_size == "auto" and len(fits) <= MOST_AGAIN:
-            step = self._found["step_size"]
-            log.info("steps of %g were too large for these rows: fitting again", step)
-            self._found = self._found | {"step_size": step * SMALLER_STEP}
-            self._training = self._begun_again(self._training, data, members)
-            super()._run(data, members, held_out, watch)
-            fits.append((self._loss_on(reached), self._training, self._found))
-        loss, self._training, self._found = min(fits, key=lambda fit: fit[0])
-        if loss > most:
-            step = self._setting("step_size")
-            warnings.warn(WORSE_THAN_TRIAL.format(step=step), stacklevel=4)
-        return self
-
-    def _loss_on(self, reached: Reached) -> float:
-        """The mean loss of rows, whatever unit the scores have."""
-        training = self._training
-        rows = self._prediction_rows(training, reached.data.rows)
-        scores = self._record_of(training).class_scores(rows, reached.rows)
-        return calibrated(scores, training.ranks[reached.data.labels[reached.rows]]).loss
-
-    def _begun_again(
-        self, before: PlaneTraining, data: TrainingData, members: Array
-    ) -> PlaneTraining:
-        """A training of the same rows before its first pass."""
-        training = self._new_training(before.seed)
-        start_of(training).columns = start_of(before).columns
-        self._meet(training, before.labels, data)
-        training.rows_seen, training.split_seed = before.rows_seen, before.split_seed
-        self._set_out(training, data, members)
-        return training
-
-    # ---- settings --------------------------------------------------------------------------
-
-    def _better_settings(
-        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
-    ) -> dict[str, Any]:
-        if self.warm_start and hasattr(self, "_training"):
-            return self._found
-        members = weighty(in_place(data.labels.size), data.weights)
-        if np.unique(data.labels[members]).size < 2:
-            raise ValueError(
-                "PolyplaneClassifier needs rows of at least 2 classes; those with a weight above "
-                "0 are all of one class."
-            )
-        n_rows = members.size if n_to_come is None else n_to_come
-        n_passes, most_passes = _count_passes(n_rows), _count_passes(n_rows, LONG_PASSES)
-        trials = Trials(self, data, members, labels, seed, n_passes, most_passes)
-        found = trials.first_guess | {"max_iter": n_passes}
-        self._calibration = 1.0
-        if self.search and any(getattr(self, name) == "auto" for name in trials.SEARCHED):
-            title = f"{self._title()}: settings"
-            n_steps = trials.count_steps()
-            views = {k: _written_out(columns, trials.data) for k, columns in trials.maps.items()}
-
-            def begin(setting: Setting, split: Split, member: int) -> GoOn:
-                seen = views[split.view]._replace(weights=split.data.weights)
-                return self._trial(setting, split, seen, labels, seed_of(seed, member))
-
-            with progress(title, n_steps, self._shows(), is_search=True) as report:
-                n_threads = effective_n_jobs(self.n_jobs)
-                best = trials.run(begin, n_threads, report)
-            self._calibration = best.calibration
-            if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
-                self._reached = Reached(data, best.rows, best.loss)
-            found |= best.setting
-        if not trials.may_be_several(found):
-            found["n_estimators"] = 1
-        return found
-
-    def _trial(
-        self, setting: Setting, split: Split, seen: TrainingData, labels: Array, seed: int
-    ) -> GoOn:
-        """A training with this setting, which goes on whenever it is called."""
-        changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
-        trial = type(self)(**(self.get_params() | changes))
-        trial.n_features_in_, trial._found = width_of(self), dict(setting)
-        training = trial._new_training(seed)
-        start = start_of(training)
-        start.columns, start.centres, start.margins = split.columns, split.centres, split.margins
-
-        def go_on(n_passes: int, report: Report) -> tuple[Array, Array]:
-            trial._found["max_iter"] = n_passes
-            if not training.models:
-                trial._meet(training, labels, seen)
-            trial._make_passes(training, seen, split.members, None, report)
-            rows = trial._prediction_rows(training, split.data.rows)
-            scores = trial._record_of(training).class_scores(rows, split.held_out)
-            return scores, training.ranks[split.data.labels[split.held_out]]
-
-        return go_on
+    # ---- what users ask --------------------------------------------------------------------
 
     @property
     def settings_(self) -> dict[str, Any]:
@@ -781,21 +640,11 @@ class PolyplaneClassifier(HyperplaneClassifier):
         model.planes = sorted_by_owner(with_planes(model.planes, made.owner, made.planes))
 
 
-def _allowed_change(miss: float) -> float:
-    """How much the mean probability of rows' classes may change that lacks `miss` of 1."""
-    return float(np.clip(CHANGE_OF_MISS * miss, LEAST_CHANGE, MOST_CHANGE))
-
-
 def _largest_of_each(shares: Array, owner: Array) -> Array:
     """The largest share in each unit."""
     largest = np.zeros(owner.max() + 1, shares.dtype)
     np.maximum.at(largest, owner, shares)
     return largest
-
-
-def _count_passes(n_rows: int, most: int = MOST_PASSES) -> int:
-    """Passes of a fit of so many rows."""
-    return int(np.clip(STEPS // max(n_rows, 1), LEAST_PASSES, most))
 
 
 def _take_all_columns(training: PlaneTraining) -> None:
@@ -810,12 +659,3 @@ def _take_all_columns(training: PlaneTraining) -> None:
         )
         model.own.columns = columns_of(training)
         model.n_features = model.own.columns.n_features
-
-
-def _written_out(columns: Any, data: TrainingData) -> TrainingData:
-    """The data as steps see them, mapped once and for all unless they are too large for that."""
-    rows = columns.for_training(data.rows)
-    n_rows = count_rows(rows)
-    if not isinstance(rows, CsrRows) and columns.count_entries(data.rows) <= MOST_PACKED:
-        rows = packed(rows, in_place(n_rows))
-    return data._replace(rows=rows)

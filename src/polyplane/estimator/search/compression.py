@@ -15,10 +15,17 @@ import numpy as np
 from scipy import special
 
 from polyplane.engine.planes.expendable import changes_without_each, sums_of_units
-from polyplane.engine.planes.planes import Array
+from polyplane.engine.planes.planes import Array, live_lanes, with_only
+from polyplane.engine.rows.storage import products
+from polyplane.engine.targets import rows_of
+from polyplane.estimator.input.validation import TrainingData
+from polyplane.estimator.planes.training import PlaneModel
 
-__all__ = ["needed_planes"]
+__all__ = ["compress_model", "needed_planes"]
 
+ROWS_TO_COMPRESS = 4_000
+LEAST_CHANGE, MOST_CHANGE = 1e-3, 3e-3  # of the mean probability of a row's class: planes may go
+CHANGE_OF_MISS = 0.015  # the same as a share of what probabilities lack: clean data want less
 SHARES_AT_ONCE = (0.25, 0.05, 0.01)  # of the planes, that go between two looks; one at least
 MOST_LOG_ODDS = 700.0  # which float64 can hold as odds
 
@@ -117,3 +124,24 @@ class _Planes:
         kept = np.flatnonzero(self.is_kept)
         by_change: Array = kept[np.argsort(changes[kept], kind="stable")]
         return by_change
+
+
+def compress_model(
+    model: PlaneModel, data: TrainingData, members: Array, scale: float, n_units: int
+) -> None:
+    """Drop planes that decide nothing on some of the model's rows; W is `scale` times its sums."""
+    order = rows_of(members, model.targets(data))
+    generator = np.random.default_rng([model.seed, order.size])
+    some = np.sort(generator.permutation(order)[:ROWS_TO_COMPRESS])
+    lanes = live_lanes(model.planes)
+    planes = model.planes.sums[: model.n_features + 1, lanes] * scale
+    scores = products(data.rows, some, planes)
+    labels = model.codes[data.labels[some]]
+    owner = model.planes.owner[lanes]
+    kept = needed_planes(scores, owner, labels, _allowed_change, n_units)
+    model.planes = with_only(model.planes, lanes[kept])
+
+
+def _allowed_change(miss: float) -> float:
+    """How much the mean probability of rows' classes may change that lacks `miss` of 1."""
+    return float(np.clip(CHANGE_OF_MISS * miss, LEAST_CHANGE, MOST_CHANGE))

@@ -1,0 +1,194 @@
+"""A fit that finds its settings first, and is made again where it is worse than their trial.
+
+Candidates and how they are judged are in `candidates.py`; here they are trained, by a machine that
+finds settings in this way, and the best of them is what its fit goes by.
+"""
+
+import logging
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from polyplane.engine.order import in_place
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import CsrRows, count_rows, packed
+from polyplane.estimator.fitting.pass_watch import PassWatch
+from polyplane.estimator.fitting.progress import Report, progress
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import TrainingData, weighty
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.new_models import seed_of
+from polyplane.estimator.planes.training import PlaneTraining
+from polyplane.estimator.search.candidates import GoOn, Setting, Split, Trials
+from polyplane.estimator.search.halving import calibrated
+from polyplane.model.input.column_maps import ColumnMap
+
+__all__ = ["SearchedFit", "written_out"]
+
+log = logging.getLogger("polyplane")
+STEPS = 3_000_000  # max_iter = 'auto' makes about so many, in LEAST_PASSES to MOST_PASSES
+LEAST_PASSES, MOST_PASSES = 5, 40
+LONG_PASSES = 120  # at most, where the search finds that they are worth it
+MOST_PACKED = 1 << 26  # entries of X, 8 bytes each, that are written out for training
+CLEARLY_WORSE = 1.02  # times the loss of a trial: a fit that is made again
+MOST_AGAIN, SMALLER_STEP = 3, 1 / 3  # how often, and each time with steps of this share
+WORSE_THAN_TRIAL = (
+    "the fit is worse than the trial of its settings on fewer rows: steps of {step:g} are too "
+    "large for these rows. Set a smaller step_size."
+)
+
+
+class Reached(NamedTuple):
+    """What the trial of the settings found reached on rows that it had not seen."""
+
+    data: TrainingData
+    rows: Array
+    loss: float
+
+
+class SearchedFit(HyperplaneClassifier):
+    """A machine that sees columns through maps and finds what is 'auto' on held-out rows."""
+
+    max_iter: int | str  # type: ignore[assignment]
+    search: bool
+    step_size: float | str
+    _calibration: float  # factor of class scores that makes them log-odds
+    _reached: Reached
+
+    # ---- what a machine adds -------------------------------------------------------------
+
+    def _start_from(
+        self, training: PlaneTraining, columns: ColumnMap, centres: Any, margins: Any
+    ) -> None:
+        """Let a training that has not begun see columns so.
+
+        Centres of classes, and margins between them, are found by whoever needs them first.
+        """
+        raise NotImplementedError
+
+    def _columns_of(self, training: PlaneTraining) -> ColumnMap:
+        """How a training that has begun sees columns."""
+        raise NotImplementedError
+
+    # ---- settings ------------------------------------------------------------------------
+
+    def _better_settings(
+        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
+    ) -> dict[str, Any]:
+        if self.warm_start and hasattr(self, "_training"):
+            return self._found
+        members = weighty(in_place(data.labels.size), data.weights)
+        if np.unique(data.labels[members]).size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; those with a weight "
+                "above 0 are all of one class."
+            )
+        n_rows = members.size if n_to_come is None else n_to_come
+        n_passes, most_passes = passes_for(n_rows), passes_for(n_rows, LONG_PASSES)
+        trials = Trials(self, data, members, labels, seed, n_passes, most_passes)
+        found = trials.first_guess | {"max_iter": n_passes}
+        self._calibration = 1.0
+        if self.search and any(getattr(self, name) == "auto" for name in trials.SEARCHED):
+            title = f"{self._title()}: settings"
+            n_steps = trials.count_steps()
+            views = {k: written_out(columns, trials.data) for k, columns in trials.maps.items()}
+
+            def begin(setting: Setting, split: Split, member: int) -> GoOn:
+                seen = views[split.view]._replace(weights=split.data.weights)
+                return self._trial(setting, split, seen, labels, seed_of(seed, member))
+
+            with progress(title, n_steps, self._shows(), is_search=True) as report:
+                n_threads = effective_n_jobs(self.n_jobs)
+                best = trials.run(begin, n_threads, report)
+            self._calibration = best.calibration
+            if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
+                self._reached = Reached(data, best.rows, best.loss)
+            found |= best.setting
+        if not trials.may_be_several(found):
+            found["n_estimators"] = 1
+        return found
+
+    def _trial(
+        self, setting: Setting, split: Split, seen: TrainingData, labels: Array, seed: int
+    ) -> GoOn:
+        """A training with this setting, which goes on whenever it is called."""
+        changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
+        trial = type(self)(**(self.get_params() | changes))
+        trial.n_features_in_, trial._found = width_of(self), dict(setting)
+        training = trial._new_training(seed)
+        trial._start_from(training, split.columns, split.centres, split.margins)
+
+        def go_on(n_passes: int, report: Report) -> tuple[Array, Array]:
+            trial._found["max_iter"] = n_passes
+            if not training.models:
+                trial._meet(training, labels, seen)
+            trial._make_passes(training, seen, split.members, None, report)
+            rows = trial._prediction_rows(training, split.data.rows)
+            scores = trial._record_of(training).class_scores(rows, split.held_out)
+            return scores, training.ranks[split.data.labels[split.held_out]]
+
+        return go_on
+
+    # ---- a fit that goes wrong -------------------------------------------------------------
+
+    def _run(
+        self, data: TrainingData, members: Array, held_out: Any, watch: PassWatch | None
+    ) -> Self:
+        """A fit that is worse than the trial of its settings is made again with smaller steps.
+
+        It is judged by rows that it has seen and the trial had not: it should be better. Where it
+        is not, its steps were too large for so many rows, and planes were lost.
+        """
+        state: Any = vars(self)
+        reached: Reached | None = state.pop("_reached", None)
+        super()._run(data, members, held_out, watch)
+        if reached is None or watch is not None:
+            return self
+        fits = [(self._loss_on(reached), self._training, self._found)]
+        most = CLEARLY_WORSE * reached.loss
+        while fits[-1][0] > most and self.step_size == "auto" and len(fits) <= MOST_AGAIN:
+            step = self._found["step_size"]
+            log.info("steps of %g were too large for these rows: fitting again", step)
+            self._found = self._found | {"step_size": step * SMALLER_STEP}
+            self._training = self._begun_again(self._training, data, members)
+            super()._run(data, members, held_out, watch)
+            fits.append((self._loss_on(reached), self._training, self._found))
+        loss, self._training, self._found = min(fits, key=lambda fit: fit[0])
+        if loss > most:
+            step = self._setting("step_size")
+            warnings.warn(WORSE_THAN_TRIAL.format(step=step), stacklevel=4)
+        return self
+
+    def _loss_on(self, reached: Reached) -> float:
+        """The mean loss of rows, whatever unit the scores have."""
+        training = self._training
+        rows = self._prediction_rows(training, reached.data.rows)
+        scores = self._record_of(training).class_scores(rows, reached.rows)
+        return calibrated(scores, training.ranks[reached.data.labels[reached.rows]]).loss
+
+    def _begun_again(
+        self, before: PlaneTraining, data: TrainingData, members: Array
+    ) -> PlaneTraining:
+        """A training of the same rows before its first pass."""
+        training = self._new_training(before.seed)
+        self._start_from(training, self._columns_of(before), {}, {})
+        self._meet(training, before.labels, data)
+        training.rows_seen, training.split_seed = before.rows_seen, before.split_seed
+        self._set_out(training, data, members)
+        return training
+
+
+def passes_for(n_rows: int, most: int = MOST_PASSES) -> int:
+    """Passes of a fit of so many rows."""
+    return int(np.clip(STEPS // max(n_rows, 1), LEAST_PASSES, most))
+
+
+def written_out(columns: Any, data: TrainingData) -> TrainingData:
+    """The data as steps see them, mapped once and for all unless they are too large for that."""
+    rows = columns.for_training(data.rows)
+    n_rows = count_rows(rows)
+    if not isinstance(rows, CsrRows) and columns.count_entries(data.rows) <= MOST_PACKED:
+        rows = packed(rows, in_place(n_rows))
+    return data._replace(rows=rows)
