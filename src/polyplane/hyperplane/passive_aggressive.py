@@ -35,12 +35,11 @@ from polyplane.engine.planes.planes import (
     NO_PLANE,
     Array,
     count_up,
-    spans_of,
-    tiles_used,
 )
-from polyplane.engine.rows.storage import open_row, page_of, score_planes, squared_norm
-from polyplane.engine.steps.hinge import ROWS_AHEAD, update
-from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.engine.rows.storage import squared_norm
+from polyplane.engine.steps.hinge import update
+from polyplane.engine.steps.visits import opened, scored
+from polyplane.engine.targets import weight_of
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import one_of, parameter, positive, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
@@ -68,16 +67,9 @@ def passive_aggressive_epoch(
     rows: Any, targets: Any, order: Any, state: Any, rule: Any, t: Any
 ) -> Any:
     """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
-    page = page_of(rows)
-    wanted = spans_of_targets(targets)
-    planes = spans_of(state)
-    tiles = tiles_used(planes)
-    last = order.size - 1
+    page, wanted, planes, tiles = opened(rows, targets, state)
     for k in range(order.size):  # departure 1
-        i = order[k]
-        label = label_of(wanted, i)
-        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
-        score_planes(page, a, b, ahead, planes, tiles)
+        i, label, a, b = scored(page, wanted, planes, tiles, order, k)
         best, rival_score = best_scores(planes.scores, planes.owner, tiles, label)
         if rival_score >= best:
             count_up(planes, MISTAKES)

@@ -36,13 +36,13 @@ from polyplane.engine.rows.at_hand import open_some, page_at_hand, spans_at_hand
 from polyplane.engine.rows.storage import page_of, score_planes
 from polyplane.engine.steps.hinge import (
     NO_COIN,
-    ROWS_AHEAD,
     UNASSIGNED,
     HingeRule,
     compared,
     learn,
     violates,
 )
+from polyplane.engine.steps.visits import ROWS_AHEAD
 from polyplane.engine.targets import label_of, spans_of_targets
 from polyplane.engine.tiles import at, put, shifted
 

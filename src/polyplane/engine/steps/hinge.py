@@ -50,12 +50,12 @@ from polyplane.engine.steps.shrinkage import (
     score_by_rule,
     zero_wins,
 )
+from polyplane.engine.steps.visits import ROWS_AHEAD
 from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import at, put
 
 __all__ = [
     "NO_COIN",
-    "ROWS_AHEAD",
     "UNASSIGNED",
     "HingeRule",
     "SparseRule",
@@ -67,7 +67,6 @@ __all__ = [
     "violates",
 ]
 
-ROWS_AHEAD = 4  # rows between asking for one and needing it; 2 to 4 are alike when all is quiet
 UNASSIGNED = -2  # a row that has not chosen its plane yet
 NO_COIN = np.float64(1)  # above every probability
 

@@ -35,9 +35,10 @@ from polyplane.engine.planes.assignment import (
     plane_of_own,
     spans_of_tally,
 )
-from polyplane.engine.planes.planes import MISTAKES, NO_PLANE, count_up, spans_of, tiles_used
-from polyplane.engine.rows.storage import add_to_pair, add_to_tile, open_row, page_of, score_planes
-from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.engine.planes.planes import MISTAKES, NO_PLANE, count_up
+from polyplane.engine.rows.storage import add_to_pair, add_to_tile
+from polyplane.engine.steps.visits import opened, scored
+from polyplane.engine.targets import weight_of
 from polyplane.engine.tiles import (
     LANES,
     horizontal_max,
@@ -50,7 +51,6 @@ from polyplane.engine.tiles import (
 
 __all__ = ["PolytopeRule", "Tally", "entropy_of", "new_tally", "polytope_epoch"]
 
-ROWS_AHEAD = 4  # rows between asking for one and needing it
 NONE = np.float32(-np.inf)  # best score where there are no planes
 
 
@@ -116,17 +116,10 @@ def polytope_epoch(
     NO_PLANE. It is empty where rows are never seen again. It and `tally` are read and changed
     only if `rule.entropy` is positive.
     """
-    page = page_of(rows)
-    planes = spans_of(state)
-    goals = spans_of_targets(targets)
+    page, goals, planes, tiles = opened(rows, targets, state)
     won = spans_of_tally(tally, chosen_planes)
-    tiles = tiles_used(planes)
-    last = order.size - 1
     for k in range(order.size):  # departure 2
-        i = order[k]
-        label = label_of(goals, i)
-        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
-        score_planes(page, a, b, ahead, planes, tiles)
+        i, label, a, b = scored(page, goals, planes, tiles, order, k)
         own, other = best_scores(planes.scores, planes.owner, tiles, label)
         if is_mistake(own, other):
             count_up(planes, MISTAKES)

@@ -20,16 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.planes import MISTAKES, Array, Planes, count_up, spans_of, tiles_used
+from polyplane.engine.planes.planes import MISTAKES, Array, Planes, count_up
 from polyplane.engine.planes.scoring import (
     best_of_group,
     lanes_of_group,
     take_from_group,
     total_of_group,
 )
-from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_planes
-from polyplane.engine.steps.softmax import NONE, ROWS_AHEAD, rates_at
-from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.engine.rows.storage import add_to_tile
+from polyplane.engine.steps.softmax import NONE, rates_at
+from polyplane.engine.steps.visits import opened, scored
+from polyplane.engine.targets import weight_of
 from polyplane.engine.tiles import (
     LANES,
     at,
@@ -167,11 +168,7 @@ def unit_epoch(
     rows: Any, targets: Any, order: Any, state: Any, starts: Any, n_units: Any, rule: Any, t: Any
 ) -> Any:
     """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
-    page = page_of(rows)
-    planes = spans_of(state)
-    goals = spans_of_targets(targets)
-    tiles = tiles_used(planes)
-    last = order.size - 1
+    page, goals, planes, tiles = opened(rows, targets, state)
     floor = np.float32(rule.floor)
     n_groups = starts.size - 1
     best, total = np.zeros(n_groups, np.float32), np.zeros(n_groups, np.float32)
@@ -182,10 +179,7 @@ def unit_epoch(
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
         scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
-        i = order[k]
-        label = label_of(goals, i)
-        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
-        score_planes(page, a, b, ahead, planes, tiles)
+        i, label, a, b = scored(page, goals, planes, tiles, order, k)
         score_classes(planes, units, shares, tiles, scale)
         own, rivals = of_class[label], score_of_rivals(units, label)
         if own > NONE and rivals > NONE:

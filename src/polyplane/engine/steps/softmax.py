@@ -25,9 +25,10 @@ import numpy as np
 
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.assignment import best_scores
-from polyplane.engine.planes.planes import MISTAKES, count_up, spans_of, tiles_used
-from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_planes
-from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.engine.planes.planes import MISTAKES, count_up
+from polyplane.engine.rows.storage import add_to_tile
+from polyplane.engine.steps.visits import opened, scored
+from polyplane.engine.targets import weight_of
 from polyplane.engine.tiles import (
     LANES,
     add,
@@ -45,7 +46,6 @@ from polyplane.engine.tiles import (
 
 __all__ = ["HORIZON", "SoftmaxRule", "planes_scale", "softmax_epoch"]
 
-ROWS_AHEAD = 4  # rows between asking for one and needing it
 STEPS_AT_A_RATE = 16
 HORIZON = 10_000.0  # steps of a stream after which eta has fallen by sqrt(2)
 LOG_OF_SHIFT = 10 * np.log(2.0)  # c between 1 and 1 / 1024
@@ -181,19 +181,12 @@ def move_planes(
 @jit
 def softmax_epoch(rows: Any, targets: Any, order: Any, state: Any, rule: Any, t: Any) -> Any:
     """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
-    page = page_of(rows)
-    planes = spans_of(state)
-    goals = spans_of_targets(targets)
-    tiles = tiles_used(planes)
-    last = order.size - 1
+    page, goals, planes, tiles = opened(rows, targets, state)
     floor = np.float32(rule.floor)
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
         scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
-        i = order[k]
-        label = label_of(goals, i)
-        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
-        score_planes(page, a, b, ahead, planes, tiles)
+        i, label, a, b = scored(page, goals, planes, tiles, order, k)
         own, rival = best_scores(planes.scores, planes.owner, tiles, label)
         if own > NONE and rival > NONE:
             own_sum, rival_sum = take_shares(planes, tiles, label, own, rival, scale, floor)

@@ -13,10 +13,11 @@ import numpy as np
 
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.assignment import best_scores
-from polyplane.engine.planes.planes import MISTAKES, count_up, spans_of, tiles_used
-from polyplane.engine.rows.storage import add_to_tile, open_row, page_of, score_planes
-from polyplane.engine.steps.softmax import ROWS_AHEAD, rates_at
-from polyplane.engine.targets import label_of, spans_of_targets, weight_of
+from polyplane.engine.planes.planes import MISTAKES, count_up
+from polyplane.engine.rows.storage import add_to_tile
+from polyplane.engine.steps.softmax import rates_at
+from polyplane.engine.steps.visits import opened, scored
+from polyplane.engine.targets import weight_of
 from polyplane.engine.tiles import (
     LANES,
     add,
@@ -50,18 +51,11 @@ def move_planes(
 @jit
 def squared_hinge_epoch(rows: Any, targets: Any, order: Any, state: Any, rule: Any, t: Any) -> Any:
     """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
-    page = page_of(rows)
-    planes = spans_of(state)
-    goals = spans_of_targets(targets)
-    tiles = tiles_used(planes)
-    last = order.size - 1
+    page, goals, planes, tiles = opened(rows, targets, state)
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
         scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
-        i = order[k]
-        label = label_of(goals, i)
-        a, b, ahead = open_row(page, i, order[min(k + ROWS_AHEAD, last)])
-        score_planes(page, a, b, ahead, planes, tiles)
+        i, label, a, b = scored(page, goals, planes, tiles, order, k)
         own, rival = best_scores(planes.scores, planes.owner, tiles, label)
         if own <= rival:
             count_up(planes, MISTAKES)
