@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from polyplane.engine.planes.planes import NO_PLANE, live_lanes, mean_sums
+from polyplane.engine.planes.averaging import mean_sums
+from polyplane.engine.planes.planes import NO_PLANE, live_lanes
 from tests.contract.sameness import has_planes, set_where_there
 from tests.definition import (
     class_scores,

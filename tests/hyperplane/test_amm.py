@@ -12,10 +12,10 @@ from polyplane.engine.planes.planes import (
     CREATED,
     MISTAKES,
     PRUNED,
-    prune,
     with_classes,
     zero_planes,
 )
+from polyplane.engine.planes.pruning import prune
 from polyplane.engine.rows.storage import dense_rows
 from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
 from polyplane.engine.targets import Targets

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import AMMClassifier, SAMMClassifier
-from polyplane.engine.planes.planes import live_lanes, mean_sums
+from polyplane.engine.planes.averaging import mean_sums
+from polyplane.engine.planes.planes import live_lanes
 from tests.exact import (
     as_fractions,
     only_model,

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.assignment import Tally
+from polyplane.engine.planes.assignment_by_entropy import Tally
 from polyplane.engine.planes.planes import (
     NO_PLANE,
     Array,

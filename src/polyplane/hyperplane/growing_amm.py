@@ -15,7 +15,8 @@ Paper       Djuric, Wang, Vucetic (ICML 2020), PMLR 119:2567-2576,
 """
 
 from polyplane.engine.order import coins_at
-from polyplane.engine.planes.planes import Array, prune
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.planes.pruning import prune
 from polyplane.engine.steps.hinge import HingeRule
 from polyplane.estimator.parameters import at_least, closed, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier

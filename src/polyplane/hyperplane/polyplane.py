@@ -34,15 +34,15 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place
+from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import (
     Array,
     count_planes,
     live_lanes,
-    mean_sums,
     sorted_by_owner,
-    with_only,
     with_planes,
 )
+from polyplane.engine.planes.pruning import with_only
 from polyplane.engine.rows.storage import (
     Rows,
     count_rows,

@@ -25,7 +25,7 @@ Paper       Sparse Adaptive Multi-hyperplane Machine (PAKDD 2016)
 
 import numpy as np
 
-from polyplane.engine.planes.planes import drop_dormant
+from polyplane.engine.planes.pruning import drop_dormant
 from polyplane.engine.steps.hinge import SparseRule
 from polyplane.estimator.parameters import closed, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier

@@ -33,7 +33,7 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernels.coefficient_sums import NOW, SumKernelClassifier, SumRule
+from polyplane.estimator.kernels.averaged_coefficients import NOW, SumKernelClassifier, SumRule
 from polyplane.estimator.kernels.kernel_training import KernelModel
 from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
 

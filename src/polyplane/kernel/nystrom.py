@@ -34,6 +34,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from threadpoolctl import threadpool_limits
 
 from polyplane.engine.jit import chosen_by_type, jit
+from polyplane.engine.planes.averaging import time_of
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, matrix_of, packed
 from polyplane.engine.support.gram import padded
@@ -55,7 +56,7 @@ from polyplane.engine.tiles import at, put, span
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData, weighty
-from polyplane.estimator.kernels.coefficient_sums import NOW, SumKernelClassifier
+from polyplane.estimator.kernels.averaged_coefficients import NOW, SumKernelClassifier
 from polyplane.estimator.kernels.kernel_training import (
     KernelCourse,
     KernelModel,
@@ -154,7 +155,7 @@ def nystrom_walk(
                 now, timed = i, vectors.room + i
                 change = step * solved[i]
                 put(vectors.coef, now, at(vectors.coef, now) + change)
-                put(vectors.coef, timed, at(vectors.coef, timed) + change * (t * (t + 1.0)))
+                put(vectors.coef, timed, at(vectors.coef, timed) + change * time_of(t))
         t += 1
     return order.size
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyplane.engine.planes.assignment import new_tally, tally_of
+from polyplane.engine.planes.assignment_by_entropy import new_tally, tally_of
+from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.mixing import NEW, is_sound, mixed, settled, share_of
 from polyplane.engine.planes.planes import (
     CREATED,
@@ -16,7 +17,6 @@ from polyplane.engine.planes.planes import (
     PRUNED,
     count_planes,
     live_lanes,
-    mean_sums,
     with_classes,
     with_planes,
     zero_planes,

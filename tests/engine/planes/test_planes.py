@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.jit import jit
+from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import (
     CLONED,
     CREATED,
@@ -16,15 +17,12 @@ from polyplane.engine.planes.planes import (
     PRUNED,
     clone_plane,
     copied,
-    drop_dormant,
     growing_rival,
     has_idle_tile,
     inverse_length,
     is_full,
     live_lanes,
-    mean_sums,
     new_plane,
-    prune,
     rivals_may_grow,
     spans_of,
     tiles_used,
@@ -34,6 +32,7 @@ from polyplane.engine.planes.planes import (
     with_planes,
     zero_planes,
 )
+from polyplane.engine.planes.pruning import drop_dormant, prune
 from polyplane.engine.records import aligned_zeros
 
 pytestmark = pytest.mark.loops

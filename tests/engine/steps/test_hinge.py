@@ -9,21 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.order import coins_at, in_place
+from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import (
     CLONED,
     CREATED,
     MISTAKES,
     NO_PLANE,
     PRUNED,
-    drop_dormant,
     live_lanes,
-    mean_sums,
-    prune,
     with_classes,
     with_more_room,
     with_planes,
     zero_planes,
 )
+from polyplane.engine.planes.pruning import drop_dormant, prune
 from polyplane.engine.rows.storage import CsrRows, csr_rows, dense_rows
 from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, SparseRule, hinge_epoch, reassign
 from polyplane.engine.targets import Targets

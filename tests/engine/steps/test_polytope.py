@@ -9,14 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.jit import jit
-from polyplane.engine.planes.assignment import (
+from polyplane.engine.planes.assignment_by_entropy import (
     add_row,
     entropy_of,
     new_tally,
     spans_of_tally,
     take_row,
 )
-from polyplane.engine.planes.planes import MISTAKES, NO_PLANE, mean_sums, with_planes, zero_planes
+from polyplane.engine.planes.averaging import mean_sums
+from polyplane.engine.planes.planes import (
+    MISTAKES,
+    NO_PLANE,
+    with_planes,
+    zero_planes,
+)
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.steps.polytope import PolytopeRule, polytope_epoch
 from polyplane.engine.targets import Targets

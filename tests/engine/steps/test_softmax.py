@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyplane.engine.planes.planes import MISTAKES, mean_sums, with_planes, zero_planes
+from polyplane.engine.planes.averaging import mean_sums
+from polyplane.engine.planes.planes import MISTAKES, with_planes, zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.steps.softmax import SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.targets import Targets

@@ -1,10 +1,8 @@
 """Planes in the sum representation: feature-major, sixteen to a tile, with room to grow.
 
 Pegasos-style steps on W become plain signed sums of rows: Theta = lambda t W obeys
-Theta <- Theta +- x, so nothing shrinks, and W is read off at the end. `timed_sums` holds
-Phi = sum over updates u_s, made when s rows had been visited, of s (s + 1) u_s: the mean of
-Theta over steps 1 ... T with weight t is Theta - Phi / (T (T + 1)), because u_s is part of Theta
-after steps s + 1 ... T. Only updates touch it. Weight t beat weight 1 in nearly all trials.
+Theta <- Theta +- x, so nothing shrinks, and W is read off at the end. What `timed_sums` holds is
+said in `averaging.py`, which planes go in `pruning.py`.
 
 A lane is a column of `sums`. Lanes fill in the order in which planes are born, so that the
 lowest lane is the oldest plane. A pruned plane only leaves its lane idle; gaps are closed when
@@ -36,16 +34,13 @@ __all__ = [
     "copied",
     "count_planes",
     "count_up",
-    "drop_dormant",
     "growing_rival",
     "has_idle_tile",
     "inverse_length",
     "is_full",
     "lacks_room",
     "live_lanes",
-    "mean_sums",
     "new_plane",
-    "prune",
     "resized",
     "rivals_may_grow",
     "same_bits",
@@ -55,7 +50,6 @@ __all__ = [
     "with_classes",
     "with_features",
     "with_more_room",
-    "with_only",
     "with_planes",
     "with_room_for",
     "zero_planes",
@@ -172,44 +166,6 @@ def clone_plane(spans: Any, plane: Any) -> Any:
     return lane
 
 
-@inlined
-def drop(planes: Any, lane: Any) -> Any:
-    """Leave the lane idle; its class may create a plane in its stead."""
-    label = planes.owner[lane]
-    planes.counts[GROWING] += planes.room_left[label] == 0
-    planes.counts[PRUNED] += 1
-    planes.room_left[label] += 1
-    planes.owner[lane] = NO_PLANE
-    planes.idle[lane] = -np.inf
-    planes.inverse_lengths[lane] = 0
-
-
-@jit
-def prune(planes: Any, budget: Any) -> None:
-    """Thm 3: drop the smallest planes while their squared norms add up to at most budget**2."""
-    spent = 0.0
-    while True:
-        smallest = NO_PLANE
-        for lane in range(planes.counts[LANES_USED]):  # of equal norms the oldest goes first
-            if planes.owner[lane] != NO_PLANE and (
-                smallest == NO_PLANE or planes.squared_norms[lane] < planes.squared_norms[smallest]
-            ):
-                smallest = lane
-        if smallest == NO_PLANE or spent + planes.squared_norms[smallest] > budget * budget:
-            return
-        spent += planes.squared_norms[smallest]
-        drop(planes, smallest)
-
-
-@jit
-def drop_dormant(planes: Any, threshold: Any) -> None:
-    """Drop the planes with |Theta| <= threshold, which is mu t: SAMM has shrunk them to zero."""
-    for lane in range(planes.counts[LANES_USED]):
-        is_dormant = planes.squared_norms[lane] <= threshold * threshold
-        if planes.owner[lane] != NO_PLANE and is_dormant:
-            drop(planes, lane)
-
-
 def count_planes(planes: Planes) -> int:
     """How many planes there are."""
     return int(planes.counts[CREATED] - planes.counts[PRUNED])
@@ -293,16 +249,6 @@ def with_planes(planes: Planes, labels: Array, start: Array) -> Planes:
     return planes
 
 
-def with_only(planes: Planes, lanes: Array) -> Planes:
-    """Only the planes in these lanes, in no more room than they need."""
-    goes = np.setdiff1d(live_lanes(planes), lanes)
-    planes = copied(planes)
-    planes.owner[goes] = NO_PLANE
-    planes.idle[goes] = -np.inf
-    planes.counts[PRUNED] += goes.size
-    return resized(planes, len(planes.sums), -(-len(lanes) // LANES) * LANES)
-
-
 def sorted_by_owner(planes: Planes) -> Planes:
     """The same planes, those of an owner side by side, older ones first."""
     lanes = live_lanes(planes)
@@ -326,12 +272,3 @@ def same_bits(planes: Planes, others: Planes) -> bool:
 
 def _same_bits(one: Array, other: Array) -> bool:
     return one.shape == other.shape and bool((one.view(np.uint8) == other.view(np.uint8)).all())
-
-
-def mean_sums(planes: Planes, n_steps: int) -> Array:
-    """Mean of Theta over all steps with weight t, or Theta itself where no average is kept."""
-    if len(planes.timed_sums) == 0 or n_steps == 0:
-        return np.asarray(planes.sums)
-    mean: Array = planes.timed_sums * np.float32(-1 / (n_steps * (n_steps + 1)))
-    mean += planes.sums
-    return mean

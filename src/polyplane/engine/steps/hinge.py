@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.assignment import best_scores, plane_of_other, plane_of_own
+from polyplane.engine.planes.averaging import time_of
 from polyplane.engine.planes.planes import (
     CLONED,
     MISTAKES,
@@ -42,6 +42,7 @@ from polyplane.engine.planes.planes import (
     spans_of,
     tiles_used,
 )
+from polyplane.engine.planes.winners_and_ties import best_scores, plane_of_other, plane_of_own
 from polyplane.engine.rows.storage import add_to_pair, open_row, page_of, score_planes, squared_norm
 from polyplane.engine.steps.shrinkage import (
     HingeRule,
@@ -90,7 +91,7 @@ def update(
         change_norm(planes, rival, weight * (norm - 2.0 * at(planes.scores, rival)))
     add_to_pair(page, a, b, planes.sums, planes.stride, own, rival, weight)
     if planes.keeps_average:
-        timed = np.float32(weight * (t * (t + 1.0)))
+        timed = np.float32(weight * time_of(t))
         add_to_pair(page, a, b, planes.timed_sums, planes.stride, own, rival, timed)
 
 

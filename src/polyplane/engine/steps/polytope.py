@@ -26,16 +26,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.assignment import (
+from polyplane.engine.planes.assignment_by_entropy import (
     Tally,
-    best_scores,
     entropy_of,
     new_tally,
     plane_by_entropy,
-    plane_of_own,
     spans_of_tally,
 )
+from polyplane.engine.planes.averaging import time_of
 from polyplane.engine.planes.planes import MISTAKES, NO_PLANE, count_up
+from polyplane.engine.planes.winners_and_ties import best_scores, plane_of_own
 from polyplane.engine.rows.storage import add_to_pair, add_to_tile
 from polyplane.engine.steps.visits import opened, scored
 from polyplane.engine.targets import weight_of
@@ -128,7 +128,7 @@ def polytope_epoch(
         pushes = other > -margin  # a negative with W_k x > -1 for some k
         if pulls or pushes:
             weight = weight_of(goals, i)
-            timed = np.float32(weight * (t * (t + 1.0)))
+            timed = np.float32(weight * time_of(t))
             if pulls:
                 z = plane_of_own(planes.scores, planes.owner, tiles, label, own)
                 if z != NO_PLANE:  # which a score that overflowed to NaN would leave

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
+from polyplane.engine.planes.averaging import time_of
 from polyplane.engine.planes.planes import MISTAKES, Array, Planes, count_up
 from polyplane.engine.planes.scoring import (
     best_of_group,
@@ -191,6 +192,6 @@ def unit_epoch(
             if lead < rule.enough:
                 push = np.float32(eta / (1 + np.exp(lead)) * weight_of(goals, i))
                 push_sides(units, shares, label, rivals, push, floor)
-                move_by_pushes(page, a, b, planes, tiles, np.float32(t * (t + 1.0)))
+                move_by_pushes(page, a, b, planes, tiles, np.float32(time_of(t)))
         t += 1
     return t

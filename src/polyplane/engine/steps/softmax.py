@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.assignment import best_scores
+from polyplane.engine.planes.averaging import time_of
 from polyplane.engine.planes.planes import MISTAKES, count_up
+from polyplane.engine.planes.winners_and_ties import best_scores
 from polyplane.engine.rows.storage import add_to_tile
 from polyplane.engine.steps.visits import opened, scored
 from polyplane.engine.targets import weight_of
@@ -196,7 +197,7 @@ def softmax_epoch(rows: Any, targets: Any, order: Any, state: Any, rule: Any, t:
             if lead < rule.enough:
                 miss = 1 / (1 + np.exp(lead))
                 push = np.float32(eta * miss * weight_of(goals, i))
-                time = np.float32(t * (t + 1.0))
+                time = np.float32(time_of(t))
                 move_planes(
                     page, a, b, planes, tiles, label, push / own_sum, -push / rival_sum, time
                 )

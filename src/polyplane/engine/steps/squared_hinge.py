@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.assignment import best_scores
 from polyplane.engine.planes.planes import MISTAKES, count_up
+from polyplane.engine.planes.winners_and_ties import best_scores
 from polyplane.engine.rows.storage import add_to_tile
 from polyplane.engine.steps.softmax import rates_at
 from polyplane.engine.steps.visits import opened, scored

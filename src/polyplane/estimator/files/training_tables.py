@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.assignment import Tally
+from polyplane.engine.planes.assignment_by_entropy import Tally
 from polyplane.engine.planes.planes import (
     CREATED,
     GROWING,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import (
     CREATED,
     MISTAKES,
@@ -24,7 +25,6 @@ from polyplane.engine.planes.planes import (
     count_planes,
     has_idle_tile,
     live_lanes,
-    mean_sums,
     with_more_room,
 )
 from polyplane.engine.targets import LEFT_OUT, Targets

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyplane.data.chunk_sizes import widened
-from polyplane.engine.planes.assignment import tally_of
+from polyplane.engine.planes.assignment_by_entropy import tally_of
 from polyplane.engine.planes.mixing import NEW, Share, is_sound, mixed, settled, share_of
 from polyplane.engine.planes.planes import CREATED, Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked

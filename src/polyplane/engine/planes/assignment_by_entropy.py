@@ -1,13 +1,10 @@
-"""Which plane answers for a row: the best of its own class, the best of all others.
+"""Rows of a class spread over its planes by entropy, of Kantchelian et al. (NIPS 2014), Alg. 2.
 
-Scores are found first, planes only when they are needed: most rows ask for no update.
-Equal scores go to the lowest lane, which is the oldest plane.
-
-Left alone, most rows of a class crowd on few of its planes. `plane_by_entropy` is the cure of
-Kantchelian et al. (NIPS 2014), Alg. 2 (ASSIGN): UNADJ maps each row to the plane that won it, and
-while the entropy of that map is below h, rows go to planes that raise it. With n_k rows on plane
-k, n in all and S = sum of n_k log2 n_k, the entropy is log2 n - S / n bits. One more row on plane
-k adds growth(n_k) to S, so whether that row raises the entropy is a comparison of two growths.
+Left alone, most rows of a class crowd on few of its planes. ASSIGN is the cure: UNADJ maps each row
+to the plane that won it, and while the entropy of that map is below h, rows go to planes that raise
+it. With n_k rows on plane k, n in all and S = sum of n_k log2 n_k, the entropy is log2 n - S / n
+bits. One more row on plane k adds growth(n_k) to S, so whether that row raises the entropy is a
+comparison of two growths.
 Silent in the paper: if no plane raises the entropy, the row keeps the plane that won it.
 """
 
@@ -21,25 +18,15 @@ from polyplane.engine.records import array, filled
 from polyplane.engine.tiles import (
     LANES,
     at,
-    horizontal_max,
-    lane_of,
-    load,
-    maximum,
     put,
-    select_other,
-    select_own,
     span,
-    splat,
 )
 
 __all__ = [
     "Tally",
-    "best_scores",
     "entropy_of",
     "new_tally",
     "plane_by_entropy",
-    "plane_of_other",
-    "plane_of_own",
     "spans_of_tally",
     "tally_of",
 ]
@@ -94,37 +81,6 @@ def spans_of_tally(tally: Any, chosen_planes: Any) -> Any:
         span(chosen_planes),
         chosen_planes.size > 0,
     )
-
-
-@inlined
-def best_scores(scores: Any, owner: Any, n_tiles: Any, label: Any) -> Any:
-    """Highest score of the planes of `label` and of all other planes; minus infinity if none."""
-    own = rival = splat(np.float32(-np.inf))
-    for o in range(0, n_tiles * LANES, LANES):
-        tile = load(scores, o)
-        own = maximum(own, select_own(tile, owner, o, label))
-        rival = maximum(rival, select_other(tile, owner, o, label))
-    return horizontal_max(own), horizontal_max(rival)
-
-
-@inlined
-def plane_of_own(scores: Any, owner: Any, n_tiles: Any, label: Any, score: Any) -> Any:
-    """Oldest plane of `label` that has this score."""
-    for o in range(0, n_tiles * LANES, LANES):
-        lane = lane_of(select_own(load(scores, o), owner, o, label), score)
-        if lane < LANES:
-            return o + lane
-    return -1
-
-
-@inlined
-def plane_of_other(scores: Any, owner: Any, n_tiles: Any, label: Any, score: Any) -> Any:
-    """Oldest plane of another class than `label` that has this score."""
-    for o in range(0, n_tiles * LANES, LANES):
-        lane = lane_of(select_other(load(scores, o), owner, o, label), score)
-        if lane < LANES:
-            return o + lane
-    return -1
 
 
 @inlined

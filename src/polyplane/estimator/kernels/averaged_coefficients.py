@@ -1,7 +1,7 @@
 """What kernel machines share whose coefficients are sums of updates, now and averaged.
 
 w is a sum of updates u_s, and so is its mean over all steps: beside the sum of u_s that of s u_s,
-or of another weight of the step, is kept, as for planes (`engine/planes/planes.py`).
+or of another weight of the step, is kept, as for planes (`engine/planes/averaging.py`).
 """
 
 from typing import Any, NamedTuple
