@@ -56,7 +56,7 @@ def board(n=600, seed=0):
 def test_a_fit_is_the_reference_on_standardised_columns():
     """Its start is taken from the estimator; steps, rates and order of rows are worked out here."""
     X, y = two_moons(120)
-    settings = {"max_iter": 3, "compress": False, "alpha": 0.01}
+    settings = {"max_iter": 3, "compress": False, "alpha": 0.01, "relevance": 0.0}
     started = classifier(**settings)
     starts = {}
 
@@ -581,7 +581,10 @@ def test_one_hot_columns_do_not_keep_real_ones_from_their_knots():
 
 # ---- a fit that goes wrong ---------------------------------------------------------------------
 
-BOARD = {"n_planes": 16, "units": 1, "columns": "plain", "start_scale": 3.0, "learn_from": "all"}
+BOARD = {
+    "n_planes": 16, "units": 1, "columns": "plain", "start_scale": 3.0, "learn_from": "all",
+    "relevance": 0.0,
+}  # fmt: skip
 
 
 def with_steps_of(step, monkeypatch):

@@ -19,7 +19,7 @@ class ModelFile:
         with safe_open(path, framework="np") as file:
             self.metadata = file.metadata()
             self.arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        assert self.metadata["format"] == "4"
+        assert self.metadata["format"] == "5"
         self.model = json.loads(self.metadata["polyplane"])["prediction"]
         self.labels = self.model["labels"]["values"]
         self.path = "planes" if self.model["planes"] else "support_vectors"

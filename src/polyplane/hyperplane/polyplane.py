@@ -97,7 +97,7 @@ AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 IN_STREAM = {
     "n_planes": 16, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
     "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "learn_from": "unsure",
-    "directions": "none", "loss": "cross-entropy", "n_estimators": 1,
+    "directions": "none", "relevance": 0.0, "loss": "cross-entropy", "n_estimators": 1,
 }  # fmt: skip
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 AUTO = one_of("auto")
@@ -230,6 +230,15 @@ class PolyplaneClassifier(SearchedFit):
             "'principal' gives planes the principal directions of real columns as well, mapped "
             "like columns: for columns that say more together than alone, such as length, width "
             "and depth. Plain columns have none."
+        ),
+    )
+    relevance: float | str = parameter(
+        default="auto",
+        allowed=either(closed(0, 4), AUTO),
+        meaning=(
+            "Columns count by what they were worth to a first training, to this power: with 0 all "
+            "alike, with 1 or 2 planes spend themselves on columns that matter. Images, texts and "
+            "streams are left alone."
         ),
     )
     max_iter: int | str = parameter(
@@ -442,7 +451,8 @@ class PolyplaneClassifier(SearchedFit):
             is_whole = start.first_rows is None  # a stream may come to any column
             is_set = self.columns != "auto"
             turns = self._setting("directions") == "principal"
-            start.columns = column_map(data.rows, members, n_columns, kind, is_whole, is_set, turns)
+            columns = column_map(data.rows, members, n_columns, kind, is_whole, is_set, turns)
+            start.columns = self._weighed_columns(columns)
         start.columns = start.columns.widened(n_columns)
         if not start.columns.knows(data.rows):
             _take_all_columns(training)

@@ -55,6 +55,7 @@ VARIANTS = [
 OF_TWO_CLASSES = [
     AMMClassifier(), CPMClassifier(sides="negative"), Poly2Classifier(), HullerClassifier(),
     PolyplaneClassifier(columns="knots", n_estimators=2, directions="principal", **SET),
+    PolyplaneClassifier(columns="fine", relevance=2.0, **SET),
 ]  # fmt: skip
 IN_STREAMS = [
     AMMClassifier(), AMMClassifier(n_estimators=2), AMMClassifier(multi_class="ovo"),

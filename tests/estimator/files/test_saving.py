@@ -49,6 +49,7 @@ def quick(name, **parameters):
             "columns": "knots",
             "step_size": 0.3,
             "directions": "principal",
+            "relevance": 1.0,
             **parameters,
         }
     return machine(max_iter=2, random_state=1, **parameters)

@@ -11,6 +11,9 @@ passes, with steps that fall to 0, and the best third the rest, with new ones. O
 model is tried, until the settings are found; two of them then tell how many passes are worth it.
 Where losses still fall by then, rows hardly contradict each other: such data want a long training
 with little shrinkage and more models, and end with next to no error on training rows.
+At last the same is tried with columns as long as they were worth to these trials (`relevance.py`):
+short ones cannot tell yet. That wins on most tables, and is taken wherever it loses nothing; on a
+sample it must win clearly, and of a small one it is not asked: many rows want it less than few.
 """
 
 from collections.abc import Callable
@@ -21,16 +24,17 @@ import numpy as np
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import packed
-from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.fitting.progress import Report, silence
 from polyplane.estimator.fitting.side_by_side import for_each
 from polyplane.estimator.input.stratified import stratified
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
+from polyplane.estimator.search.relevance import POWERS, Worth, mean_worth, weights_of
 from polyplane.model.input.column_maps import ColumnMap, can_turn, column_map
 from polyplane.model.many_classes.decomposition import Decomposition
 
-__all__ = ["Found", "GoOn", "Setting", "Split", "Trials"]
+__all__ = ["Begun", "Found", "Setting", "Split", "Trials", "View"]
 
 Setting = dict[str, Any]
 MOST_ROWS = 20_000  # to train a trial on
@@ -54,11 +58,12 @@ LEAST_LONGER = 1.5  # times the passes of others; with very many rows it would m
 MUCH_WORSE = 1.05  # times the loss before: trials of few rows think too little of long trainings
 CLEARLY, CLEARLY_ON_MANY = 0.985, 0.995  # of the loss: what a change must reach to be taken
 CLEARLY_WITH_LARGE_STEPS = 0.9  # the same of larger steps: where they win less, fits are a gamble
+LEAST_WEIGHED = 0.5  # of the rows must be tried to tell what columns are worth to all of them
 AS_GOOD = 1.02  # times its loss is no loss of squared hinges, which err less on texts
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
     "step_size": 0.3, "units": 2, "shrinkage": 0.1, "learn_from": "most", "directions": "none",
-    "loss": "cross-entropy", "n_estimators": 2,
+    "relevance": 0.0, "loss": "cross-entropy", "n_estimators": 2,
 }  # fmt: skip
 OF_WIDE: Setting = OF_TABLES | {
     "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
@@ -88,6 +93,8 @@ class View(NamedTuple):
 
     kind: str
     turns: bool
+    power: float = 0.0  # of what columns were worth
+    place: int = 0  # of the split in which they were, if that counts
 
 
 class Split(NamedTuple):
@@ -105,16 +112,29 @@ class Split(NamedTuple):
 # makes so many more passes, and returns the scores of the rows held out and the places of their
 # classes
 GoOn = Callable[[int, Report], tuple[Array, Array]]
-Begin = Callable[[Setting, Split, int], GoOn]  # the last is the place in an ensemble
+
+
+class Begun(NamedTuple):
+    """A training that goes on whenever it is asked to."""
+
+    go_on: GoOn
+    worth: Callable[[], Worth]  # of the columns, to the planes that it has now
+
+
+Begin = Callable[[Setting, Split, int], Begun]  # the last is the place in an ensemble
 
 
 class Found(NamedTuple):
     """The best setting, and how it did on rows that its trials had not seen."""
 
     setting: Setting
+    n_tried: int  # passes of its trials
     calibration: float  # the factor that makes its scores log-odds
     loss: float
     rows: Array  # held out, by their places in the data of the fit
+    n_splits: int = N_SPLITS  # in which it was tried, if there are so many
+    is_long: bool = False
+    worth: Worth | None = None  # of the columns, if they count by that
 
 
 class Trials:
@@ -122,7 +142,7 @@ class Trials:
 
     SEARCHED = (
         "columns", "n_planes", "start_scale", "step_size", "units", "shrinkage", "learn_from",
-        "directions", "loss",
+        "directions", "relevance", "loss",
     )  # fmt: skip
 
     def __init__(
@@ -134,13 +154,14 @@ class Trials:
         seed: int,
         n_passes: int,
         most_passes: int,
+        begin: Begin,
     ) -> None:
-        self.machine, self.labels, self.seed = machine, labels, seed
+        self.machine, self.labels, self.seed, self.begin = machine, labels, seed, begin
         self.n_passes, self.most_passes = n_passes, most_passes  # of a fit, and of a long one
         n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
         n_most = max(n_most, min(members.size // SHARE_OF_MANY, 2 * n_most))
         chosen = self.chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
-        self.is_sample = chosen.size < members.size
+        self.n_rows, self.is_sample = members.size, chosen.size < members.size
         weights = data.weights[chosen] if data.weights.size else np.ones(chosen.size, np.float32)
         self.data = TrainingData(packed(data.rows, chosen), data.labels[chosen], weights)
         order, share = in_place(chosen.size), machine.validation_fraction
@@ -153,6 +174,7 @@ class Trials:
         self.margins: dict[Any, dict[Any, tuple[float, float]]] = {}
         self.trials: dict[Any, Trial] = {}
         self.judgements: dict[Any, Judgement] = {}
+        self.worth: dict[View, list[Worth]] = {}  # of the columns of a map, in each split
         self.first_guess = self._first_guess()
         self.rungs = RUNGS
         self.clearly = CLEARLY_ON_MANY if self.is_sample else CLEARLY
@@ -175,7 +197,7 @@ class Trials:
             return {view: maps[view]}
         is_open = machine.directions == "auto" and self.labels.size < MANY_CLASSES
         if is_open or machine.directions == "principal":
-            turned = [View(kind, True) for (kind, _), one in maps.items() if can_turn(one)]
+            turned = [View(view.kind, True) for view, one in maps.items() if can_turn(one)]
             maps |= {view: mapped(view) for view in turned if is_set or view.kind in TURNED}
         return maps
 
@@ -187,7 +209,7 @@ class Trials:
     # ---- candidates ------------------------------------------------------------------------
 
     def _first_guess(self) -> Setting:
-        (kind, _), columns = next(iter(self.maps.items()))
+        (kind, *_), columns = next(iter(self.maps.items()))
         if columns.table is None:
             is_paired = 2 < self.labels.size <= MOST_PAIRED
             pairs = {"multi_class": "ovo", "n_estimators": 1} if is_paired else {}
@@ -202,7 +224,7 @@ class Trials:
         return int(np.clip(of_all // self.labels.size, 2, of_class))
 
     def _first_round(self) -> list[Setting]:
-        if next(iter(self.maps.values())).table is None:
+        if not self.is_table():
             linear = [self.first_guess | LINEAR, self.first_guess | SQUARED]
             return self._open([self.first_guess, *linear])
         kinds = {view.kind for view in self.maps}
@@ -226,13 +248,17 @@ class Trials:
         changes = [one for one in changes if view_of(best | one) in self.maps]
         return self._open([best, *(best | change for change in changes)])
 
+    def is_table(self) -> bool:
+        """Whether columns are mapped, and not left alone."""
+        return next(iter(self.maps.values())).table is not None
+
     def _open(self, candidates: list[Setting]) -> list[Setting]:
         """The candidates with what the user has set, each once."""
         machine = self.machine
         fixed = {
             name: getattr(machine, name)
             for name in candidates[0]
-            if getattr(machine, name, "auto") != "auto"
+            if getattr(machine, name, "auto") != "auto" and name != "relevance"
         }
         found: list[Setting] = []
         for candidate in candidates:
@@ -252,41 +278,88 @@ class Trials:
 
     # ---- rounds ----------------------------------------------------------------------------
 
-    def run(self, begin: Begin, n_threads: int, report: Report) -> Found:
+    def run(self, n_threads: int, report: Report) -> Found:
         """The best setting, and how it did."""
-        self.begin = begin
         best = self._first_winner(n_threads, report)
         best = self._together(self._second_round(best), n_threads, report)
-        return self._with_passes(best, n_threads, report)
+        return self._weighed(self._with_passes(best, n_threads, report), n_threads, report)
+
+    def _weighed(self, even: Found, n_threads: int, report: Report) -> Found:
+        """The same with columns as long as they were worth to its trials, where that is better."""
+        given = self.machine.relevance
+        is_small = given == "auto" and self.chosen.size < LEAST_WEIGHED * self.n_rows
+        if not self.is_table() or _is_linear(even.setting) or given == 0 or is_small:
+            return even
+        self.weigh(_untimed(even.setting), even.n_splits)
+        worth = self.worth_for(even.setting)
+        best = even
+        for power in POWERS if given == "auto" else (float(given),):
+            setting = _untimed(even.setting) | {"relevance": power}
+            found = (
+                self._as_long(setting, n_threads, report)
+                if even.is_long
+                else self._with_passes(setting, n_threads, report)
+            )._replace(worth=worth)
+            if given == "auto" and not self._is_better(found, best):
+                break
+            best = found
+        return best
+
+    def _is_better(self, weighed: Found, before: Found) -> bool:
+        """Whether weights are to be taken; larger powers, and on a sample, only if it is clear."""
+        is_first = before.setting["relevance"] == 0 and not self.is_sample
+        n_splits = min(weighed.n_splits, before.n_splits)
+        of_weighed, of_before = (
+            self._judged_as_fitted(_untimed(one.setting), one.n_tried, n_splits)
+            for one in (weighed, before)
+        )
+        if is_first:
+            return of_weighed.loss < of_before.loss
+        return of_weighed.clearly_beats(of_before, CLEARLY)
 
     def _with_passes(self, best: Setting, n_threads: int, report: Report) -> Found:
-        """As many passes as are worth their time, and the calibration after them.
-
-        Here, where it is known what will be fitted, an ensemble is judged as one.
-        """
+        """As many passes as are worth their time, and the calibration after them."""
 
         def judge(setting: Setting, n_passes: int, n_splits: int = N_SPLITS) -> Judgement:
-            n_members = min(int(setting["n_estimators"]), MOST_MEMBERS)
-            return self.judge(setting, n_passes, report, n_members, n_threads, n_splits)
+            return self._judged_as_fitted(setting, n_passes, n_splits, n_threads, report)
 
         n_passes, n_most = self.rungs[-1], self.n_passes
         if self.machine.max_iter != "auto":
             n_most = int(self.machine.max_iter)
-            judgement = judge(best, max(n_passes, n_most))  # calibrated for what will be made
-            return self._found(best, n_most, judgement)
+            n_passes = max(n_passes, n_most)
+            judgement = judge(best, n_passes)  # calibrated for what will be made
+            return self._found(best, n_most, judgement, n_passes)
         before = judge(best, n_passes)
         if n_most <= n_passes:
-            return self._found(best, n_most, before)
+            return self._found(best, n_most, before, n_passes)
         n_more = min(n_most, MORE_PASSES * n_passes) if self.is_sample else n_most
         after = judge(best, n_more)
         if after.loss >= (WORTH_IT if self.is_sample else 1) * before.loss:
-            return self._found(best, n_passes, before)
+            return self._found(best, n_passes, before, n_passes)
         long = self._long(best)
         if after.loss < STILL_FALLS * before.loss and long != best:
-            judgement = judge(long, self.most_passes, n_splits=1)
-            if judgement.loss < MUCH_WORSE * judge(best, n_more, n_splits=1).loss:
-                return self._found(long, self.most_passes, judgement)
-        return self._found(best, n_most, after)
+            found = self._as_long(long, n_threads, report)
+            if found.loss < MUCH_WORSE * judge(best, n_more, 1).loss:
+                return found
+        return self._found(best, n_most, after, n_more)
+
+    def _as_long(self, long: Setting, n_threads: int, report: Report) -> Found:
+        """A long training, of which one split tells enough."""
+        judgement = self._judged_as_fitted(long, self.most_passes, 1, n_threads, report)
+        found = self._found(long, self.most_passes, judgement, self.most_passes)
+        return found._replace(n_splits=1, is_long=True)
+
+    def _judged_as_fitted(
+        self,
+        setting: Setting,
+        n_passes: int,
+        n_splits: int,
+        n_threads: int = 1,
+        report: Report = silence,
+    ) -> Judgement:
+        """An ensemble judged as one, where it is known what will be fitted."""
+        n_members = min(int(setting["n_estimators"]), MOST_MEMBERS)
+        return self.judge(setting, n_passes, report, n_members, n_threads, n_splits)
 
     def _long(self, best: Setting) -> Setting:
         """What a long training of a setting would be; the same, if there is none."""
@@ -296,9 +369,10 @@ class Trials:
         changes = LONG | {"shrinkage": best["shrinkage"] * LONG_SHRINKS}
         return self._open([best | changes])[0]
 
-    def _found(self, setting: Setting, n_passes: int, judgement: Judgement) -> Found:
+    def _found(self, setting: Setting, n_passes: int, judgement: Judgement, n_tried: int) -> Found:
         return Found(
             setting | {"max_iter": n_passes},
+            n_tried,
             judgement.calibration,
             judgement.loss,
             self._rows_held_out(),
@@ -368,13 +442,24 @@ class Trials:
 
     def _price(self, setting: Setting) -> float:
         """What a step costs, about."""
-        n_entries = self.maps[self._view(setting)].count_entries(self.data.rows)
+        n_entries = self.maps[self._even_view(setting)].count_entries(self.data.rows)
         return float(n_entries * setting["n_planes"])
 
-    def _view(self, setting: Setting) -> View:
-        """The map that a setting gets: some columns have no directions."""
+    def _even_view(self, setting: Setting) -> View:
+        """The map that a setting gets, but for weights: some columns have no directions."""
         view = view_of(setting)
         return view if view in self.maps else View(view.kind, False)
+
+    def weigh(self, setting: Setting, n_splits: int = N_SPLITS) -> None:
+        """Find out what columns were worth to the trials of a setting."""
+        places = range(min(n_splits, len(self.splits)))
+        found = [self._trial(setting, place, 0).begun.worth() for place in places]
+        self.worth[self._even_view(setting)] = found
+
+    def worth_for(self, setting: Setting) -> Worth | None:
+        """What columns are worth for a fit with the setting."""
+        found = self.worth.get(self._even_view(setting))
+        return mean_worth(found) if found else None
 
     def _share(self, candidate: Setting, first: Setting) -> float:
         """What of the first one's loss a candidate must reach.
@@ -408,7 +493,7 @@ class Trials:
         n_first, n_second = len(self._first_round()), len(self._second_round(self.first_guess))
         passes = sum(n * self.rungs[0] for n in (n_first, n_second))
         passes += sum((n // 3 + 2) * (self.rungs[1] - self.rungs[0]) for n in (n_first, n_second))
-        passes += MOST_MEMBERS * max(self.n_passes, self.rungs[1])
+        passes += (1 + self.is_table()) * MOST_MEMBERS * max(self.n_passes, self.rungs[1])
         return int(visits * passes * sum(members.size for members, _ in self.splits))
 
     def judge(
@@ -446,7 +531,12 @@ class Trials:
 
     def split(self, setting: Setting, place: int) -> Split:
         """What a trial of a setting is trained on and judged by."""
-        view = self._view(setting)
+        view = self._even_view(setting)
+        columns, worth = self.maps[view], self.worth.get(view)
+        if worth and setting["relevance"]:
+            power = float(setting["relevance"])
+            view = view._replace(power=power, place=place)
+            columns = columns.weighed(weights_of(worth[place], power, columns.n_mapped))
         members, held_out = self.splits[place]
         weights = self.data.weights.copy()
         weights[held_out] = 0  # not even to start from
@@ -455,7 +545,7 @@ class Trials:
             members=members,
             held_out=held_out,
             view=view,
-            columns=self.maps[view],
+            columns=columns,
             centres=self.centres.setdefault((view, place), {}),
             margins=self.margins.setdefault((view, place), {}),
         )
@@ -466,6 +556,11 @@ def view_of(setting: Setting) -> View:
     return View(setting["columns"], setting["directions"] == "principal")
 
 
+def _untimed(setting: Setting) -> Setting:
+    """Without the passes of a fit, which are not those of its trials."""
+    return {name: one for name, one in setting.items() if name != "max_iter"}
+
+
 def _is_linear(setting: Setting) -> bool:
     return bool(setting["n_planes"] == 1 and setting["columns"] == "plain")
 
@@ -473,15 +568,15 @@ def _is_linear(setting: Setting) -> bool:
 class Trial:
     """A training with one setting on one split of the rows, and what it made of those held out."""
 
-    def __init__(self, go_on: GoOn) -> None:
-        self.go_on, self.n_passes = go_on, 0
+    def __init__(self, begun: Begun) -> None:
+        self.begun, self.n_passes = begun, 0
         self.scores: dict[int, tuple[Array, Array]] = {}  # by number of passes, with classes
 
     def go_to(self, n_passes: int, report: Report) -> None:
         """Make what is missing of so many passes."""
         if n_passes not in self.scores:
             more, self.n_passes = n_passes - self.n_passes, n_passes
-            self.scores[n_passes] = self.go_on(more, report)
+            self.scores[n_passes] = self.begun.go_on(more, report)
 
 
 def _judgement(members: list[Trial], n_passes: int) -> Judgement:

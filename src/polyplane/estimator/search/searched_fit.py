@@ -5,6 +5,7 @@ finds settings in this way, and the best of them is what its fit goes by.
 """
 
 import logging
+import threading
 import warnings
 from typing import Any, NamedTuple, Self
 
@@ -15,14 +16,15 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import CsrRows, count_rows, packed
 from polyplane.estimator.fitting.pass_watch import PassWatch
-from polyplane.estimator.fitting.progress import Report, progress
+from polyplane.estimator.fitting.progress import Report, progress, silence
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.new_models import seed_of
 from polyplane.estimator.planes.training import PlaneTraining
-from polyplane.estimator.search.candidates import GoOn, Setting, Split, Trials
+from polyplane.estimator.search.candidates import Begun, Setting, Split, Trials, View
 from polyplane.estimator.search.halving import calibrated
+from polyplane.estimator.search.relevance import Worth, weights_of, worth_of
 from polyplane.model.input.column_maps import ColumnMap
 
 __all__ = ["SearchedFit", "written_out"]
@@ -54,6 +56,8 @@ class SearchedFit(HyperplaneClassifier):
     max_iter: int | str  # type: ignore[assignment]
     search: bool
     step_size: float | str
+    relevance: float | str
+    _worth: Worth | None  # of columns, from the search until the fit begins
     _calibration: float  # factor of class scores that makes them log-odds
     _reached: Reached
 
@@ -87,33 +91,55 @@ class SearchedFit(HyperplaneClassifier):
             )
         n_rows = members.size if n_to_come is None else n_to_come
         n_passes, most_passes = passes_for(n_rows), passes_for(n_rows, LONG_PASSES)
-        trials = Trials(self, data, members, labels, seed, n_passes, most_passes)
+        views: dict[View, TrainingData] = {}
+        one_writes = threading.Lock()
+
+        def begin(setting: Setting, split: Split, member: int) -> Begun:
+            with one_writes:
+                if split.view not in views:
+                    views[split.view] = written_out(split.columns, split.data)
+            seen = views[split.view]._replace(weights=split.data.weights)
+            return self._trial(setting, split, seen, labels, seed_of(seed, member))
+
+        trials = Trials(self, data, members, labels, seed, n_passes, most_passes, begin)
         found = trials.first_guess | {"max_iter": n_passes}
-        self._calibration = 1.0
+        self._calibration, self._worth = 1.0, None
         if self.search and any(getattr(self, name) == "auto" for name in trials.SEARCHED):
             title = f"{self._title()}: settings"
-            n_steps = trials.count_steps()
-            views = {k: written_out(columns, trials.data) for k, columns in trials.maps.items()}
-
-            def begin(setting: Setting, split: Split, member: int) -> GoOn:
-                seen = views[split.view]._replace(weights=split.data.weights)
-                return self._trial(setting, split, seen, labels, seed_of(seed, member))
-
-            with progress(title, n_steps, self._shows(), is_search=True) as report:
-                n_threads = effective_n_jobs(self.n_jobs)
-                best = trials.run(begin, n_threads, report)
-            self._calibration = best.calibration
+            with progress(title, trials.count_steps(), self._shows(), is_search=True) as report:
+                best = trials.run(effective_n_jobs(self.n_jobs), report)
+            self._calibration, self._worth = best.calibration, best.worth
             if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
                 self._reached = Reached(data, best.rows, best.loss)
             found |= best.setting
+        elif self.relevance not in ("auto", 0) and trials.is_table():
+            first = self._with_set(found) | {"relevance": 0.0}
+            n_passes = first.pop("max_iter")
+            trials.judge(first, n_passes, silence)
+            trials.weigh(first)
+            self._worth = trials.worth_for(first)
         if not trials.may_be_several(found):
             found["n_estimators"] = 1
         return found
 
+    def _with_set(self, found: Setting) -> Setting:
+        """Settings with those of the user."""
+        given = {name: getattr(self, name) for name in found}
+        return {name: found[name] if one == "auto" else one for name, one in given.items()}
+
+    def _weighed_columns(self, columns: ColumnMap) -> ColumnMap:
+        """The columns of a fit, as long as the search found them worth."""
+        state: Any = vars(self)
+        worth: Worth | None = state.pop("_worth", None)
+        if worth is None or columns.table is None:
+            return columns
+        power = float(self._setting("relevance"))
+        return columns.weighed(weights_of(worth, power, columns.n_mapped))
+
     def _trial(
         self, setting: Setting, split: Split, seen: TrainingData, labels: Array, seed: int
-    ) -> GoOn:
-        """A training with this setting, which goes on whenever it is called."""
+    ) -> Begun:
+        """A training with this setting."""
         changes = {"n_jobs": 1, "n_estimators": 1, "max_iter": "auto", "early_stopping": False}
         trial = type(self)(**(self.get_params() | changes))
         trial.n_features_in_, trial._found = width_of(self), dict(setting)
@@ -129,7 +155,12 @@ class SearchedFit(HyperplaneClassifier):
             scores = trial._record_of(training).class_scores(rows, split.held_out)
             return scores, training.ranks[split.data.labels[split.held_out]]
 
-        return go_on
+        def worth() -> Worth:
+            models = training.models
+            scales = [trial._scale_of(model) for model in models]
+            return worth_of(models, scales, split.columns, seen.rows, split.members)
+
+        return Begun(go_on, worth)
 
     # ---- a fit that goes wrong -------------------------------------------------------------
 

@@ -117,8 +117,22 @@ def _with_more(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
     return _without_directions(values, arrays) and _two_kinds(values, arrays)
 
 
-FORMAT_NOW = 4  # format 1 was never released
-FORMATS: dict[int, Step] = {2: _one_unit, 3: _with_more}  # from this format to the next
+def _columns_alike(values: dict[str, Any], arrays: dict[str, Array]) -> bool:
+    """Columns counted alike, whatever they were worth."""
+    prediction = values.get("prediction")
+    if isinstance(prediction, dict) and prediction.get("algorithm") == "polyplane":
+        found = prediction.get("found")
+        if isinstance(found, dict) and found:
+            found["relevance"] = 0.0
+    return True
+
+
+FORMAT_NOW = 5  # format 1 was never released
+FORMATS: dict[int, Step] = {  # from this format to the next
+    2: _one_unit,
+    3: _with_more,
+    4: _columns_alike,
+}
 TRAINING_NOW = 4
 TRAININGS: dict[int, Step] = {  # of the training part, to the next version
     1: _without_levels,

@@ -21,6 +21,8 @@ Folding  standardisation is linear, so finished planes take it in: they apply to
          thousands, a fifth at a million. All that is made of a column with knots is straight
          between two of them: there planes become their values at the knots, two of which count for
          a row, however many features it was trained on. Beyond its knots a column is cut.
+Weights  a training may give each column a length of its own, by what it was worth to one before
+         (`estimator/search/relevance.py`).
 Turned   where asked for, the principal directions of the ranks of real columns stand behind the
          columns and are mapped like them, standardised and with ranks and hats of their own: for
          columns that say more together than alone. Columns of few values take no part.
@@ -191,6 +193,21 @@ class ColumnMap:
             at_knots = slice(1 + self.n_mapped + first, 1 + self.n_mapped + end)
             folded[at_knots] = _values_at_knots(table, j, planes[1:])
         return folded.astype(np.float32)
+
+    def columns_of_features(self) -> Array:
+        """The mapped column to which each feature of the training belongs."""
+        if self.table is None:
+            return np.arange(self.n_features)
+        n_hats = self.table.n_hats
+        hats = np.tile(np.arange(self.n_mapped), len(n_hats))
+        return np.concatenate([np.arange(self.n_mapped), np.repeat(hats, n_hats.ravel())])
+
+    def weighed(self, weights: Array) -> "ColumnMap":
+        """The same map with the features of each mapped column longer by its weight."""
+        table: Any = self.table
+        weights = weights.astype(np.float32)
+        longer = table._replace(factors=table.factors * weights, heights=table.heights * weights)
+        return replace(self, table=longer)
 
     def widened(self, n_columns: int) -> "ColumnMap":
         """The same map for more columns: new ones are scaled like others, and not shifted."""
