@@ -254,15 +254,17 @@ def chunks_of(
         yield from _chunks_in(kind, file, source, chunk_rows, options, bad, layout)
 
 
-def all_of(source: Any, options: ReadOptions, bad: BadRows, layout: Layout) -> list[Chunk]:
-    """The rows of one source; those of LIBSVM text in one go, which two threads share."""
+def all_of(
+    source: Any, options: ReadOptions, bad: BadRows, layout: Layout, n_threads: int
+) -> list[Chunk]:
+    """The rows of one source; those of LIBSVM text in one go, which threads share."""
     with _opened(source, options) as (kind, file):
         if kind != "libsvm":
             n_rows = ROWS_AT_ONCE if layout.grows else ALL_ROWS
             return list(_chunks_in(kind, file, source, n_rows, options, bad, layout))
         rows = libsvm_text.read(
             file, name_of(source), n_features=options.n_features, base=options.base,
-            text_labels=options.text_labels, bad=bad,
+            text_labels=options.text_labels, bad=bad, n_threads=n_threads,
         )  # fmt: skip
         return list(_with_columns([rows], name_of(source))) if rows.X.shape[0] else []
 

@@ -1,16 +1,23 @@
 """Small random files of LIBSVM text in which everything varies at once, read in two ways.
 
-A seed is a case: a file, the options it is read with, and the sizes of blocks, pieces and chunks.
-`check` reads it by the reader, whole and in chunks, and by the rules in `tests/reference`.
+A seed is a case: a file, the options it is read with, the sizes of blocks, pieces and chunks, how
+many threads read it, and how it is packed.
+`check` reads it by the reader, whole and in chunks, and by the rules in `tests/reference`; a packed
+file, which may be cut or damaged, by several threads and by one.
 """
 
+import bz2
+import gzip
 import io
+import lzma
 import random
+import sys
 from typing import NamedTuple
 from unittest.mock import patch
 
 import polyplane as pp
 from polyplane.data.chunks import ERRORS_KEPT, BadRows, DataError
+from polyplane.data.decompress import open_bytes
 from polyplane.data.libsvm import pieces as libsvm_pieces
 from polyplane.data.libsvm import reader as libsvm_text
 from tests.reference import libsvm_text as reference
@@ -56,6 +63,8 @@ class Case(NamedTuple):
     size: int  # of blocks and pieces, in bytes
     is_whole: bool  # or in chunks
     is_public: bool  # read by `pp.read` or `pp.stream`, too
+    n_threads: int
+    packed: bytes | None  # the same file, or most of it, to be read by threads and without them
 
 
 def case_of(seed):
@@ -71,8 +80,23 @@ def case_of(seed):
         options["text_labels"] = rng.random() < 0.6
     return Case(
         text, options, rng.random() < 0.5, rng.choice([1, 2, 3, 4, 7, 100]), rng.choice(SIZES),
-        rng.random() < 0.5, rng.random() < 0.02,
+        rng.random() < 0.5, rng.random() < 0.02, rng.choice([1, 1, 2, 3, 4]), _packed(text, rng),
     )  # fmt: skip
+
+
+def _gzipped(text):
+    return gzip.compress(text, mtime=0)
+
+
+def _packed(text, rng):
+    """The text many times over, so that threads meet, in an archive that is cut or not."""
+    if not text or rng.random() < 0.8:
+        return None
+    lines = text if text.endswith(b"\n") else text + b"\n"
+    packed = rng.choice([bytes, _gzipped, bz2.compress, lzma.compress])(
+        lines * rng.choice([1, 3, 20]) + text
+    )
+    return packed[: rng.randrange(1, len(packed) + 1)] if rng.random() < 0.1 else packed
 
 
 def _text(rng):
@@ -162,18 +186,35 @@ def check(seed):
     chunk_rows = None if case.is_whole else case.chunk_rows
     wanted = reference.read(case.text, **case.options, skips=case.skips, chunk_rows=chunk_rows)
     _compare(case, wanted, *(_whole(case) if case.is_whole else _chunks(case)))
+    if case.packed:
+        _check_threads(case)
     if case.is_public and case.text and wanted.error is None and wanted.chunks:
         _check_public(case, wanted)
 
 
-def _whole(case):
-    bad, file = BadRows(case.skips), io.BytesIO(case.text)
+def _check_threads(case):
+    """Threads change no row, no word of an error and no count of rows that were skipped."""
+    found = []
+    for n_threads in (1, 1 + case.n_threads):
+        with open_bytes(io.BytesIO(case.packed)) as file:
+            rows, bad, error = _whole(case._replace(n_threads=n_threads), file)
+        skipped = bad.n_skipped, [str(one) for one in bad.errors]
+        found.append(repr(([_plain(chunk) for chunk in rows], skipped, str(error))))
+    assert found[0] == found[1], case
+
+
+def _whole(case, file=None):
+    bad, file = BadRows(case.skips), file or io.BytesIO(case.text)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # threads take turns often
     try:
         with patch.multiple(libsvm_pieces, FIRST_PIECE=case.size, PIECE=case.size):
-            chunk = libsvm_text.read(file, "f", bad=bad, **case.options)
+            chunk = libsvm_text.read(file, "f", bad=bad, n_threads=case.n_threads, **case.options)
         return ([chunk] if chunk.X.shape[0] else []), bad, None
     except DataError as error:
         return [], bad, error
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _chunks(case):

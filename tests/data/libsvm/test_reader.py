@@ -3,6 +3,7 @@
 import contextlib
 import io
 import lzma
+import threading
 from decimal import Decimal
 from unittest import mock
 
@@ -238,15 +239,16 @@ def test_scikit_learn_reads_the_same(text):
 
 @given(text=tidy_texts(), chunk_rows=st.integers(1, 5), size=st.integers(1, 80))
 @settings(deadline=None, max_examples=examples(60))
-def test_chunks_blocks_and_pieces_change_nothing(text, chunk_rows, size):
+def test_chunks_blocks_and_threads_change_nothing(text, chunk_rows, size):
     whole = read(text)
     with small_blocks(size):
         parts = chunks(text, chunk_rows)
     assert all(part.X.shape[0] == chunk_rows for part in parts[:-1])
     rejoined = together(parts)
     assert_same(rejoined._replace(y=rejoined.y.astype(whole.y.dtype)), whole)
-    with small_pieces(size):
-        assert_same(read(text), whole)
+    for n_threads in (1, 3):
+        with small_pieces(size):
+            assert_same(read(text, n_threads=n_threads), whole)
 
 
 @pytest.mark.compiled
@@ -341,18 +343,46 @@ def test_a_bad_row_is_skipped_and_counted(row, column, words):
         assert bad.errors[0].column == column
 
 
-def test_the_first_error_of_the_text_is_raised():
+def test_the_first_error_of_the_text_is_raised_whatever_thread_finds_it():
     text = b"".join(b"1 1:%d\n" % i if i < 50 else b"1 1:x%d\n" % i for i in range(200))
-    with small_pieces(64), pytest.raises(DataError) as caught:
-        read(text)
-    assert caught.value.line == 51
+    for _ in range(20):
+        with small_pieces(64), pytest.raises(DataError) as caught:
+            read(text, n_threads=4)
+        assert caught.value.line == 51
 
 
-def test_rows_skipped_in_several_pieces_are_counted_once():
+class FailingFile(io.BytesIO):
+    """A disk that fails after so many bytes."""
+
+    def __init__(self, text, error):
+        super().__init__(text)
+        self.error = error
+
+    def readinto(self, room):
+        n = super().readinto(room)
+        if n == 0:
+            raise self.error
+        return n
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("error", [OSError("disk"), KeyboardInterrupt()])
+def test_a_file_that_fails_ends_all_threads_with_its_error(n_threads, error):
+    before, text = threading.active_count(), b"1 1:1\n" * 100
+    with small_pieces(64), pytest.raises(type(error)):
+        libsvm_text.read(FailingFile(text, error), "f", bad=BadRows(), n_threads=n_threads)
+    assert threading.active_count() == before
+    file = FailingFile(text[: 49 * 6] + b"1 1:x\n" + text, error)
+    with small_pieces(64), pytest.raises(DataError, match="line 50"):
+        libsvm_text.read(file, "f", bad=BadRows(), n_threads=n_threads)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_rows_skipped_in_several_pieces_are_counted_once(n_threads):
     text = b"".join(b"%d 1:%d\n" % (i, i) if i % 3 else b"1 1:x\n" for i in range(300))
     bad = BadRows(skips=True)
     with small_pieces(64):
-        found = read(text, bad=bad)
+        found = read(text, bad=bad, n_threads=n_threads)
     assert found.y.tolist() == [i for i in range(300) if i % 3]
     assert bad.n_skipped == 100
     assert [error.line for error in bad.errors] == [1 + 3 * i for i in range(10)]
@@ -373,12 +403,12 @@ def test_indices_start_at_one_unless_there_is_a_zero():
     assert read(b"1\n2\n").X.shape == (2, 0)
 
 
-@given(zero_at=st.integers(0, 30))
+@given(zero_at=st.integers(0, 30), n_threads=st.sampled_from([1, 3]))
 @settings(deadline=None, max_examples=examples(20))
-def test_a_zero_in_any_piece_makes_all_indices_start_there(zero_at):
+def test_a_zero_in_any_piece_makes_all_indices_start_there(zero_at, n_threads):
     text = b"".join(b"1 %d:1\n" % (0 if i == zero_at else i + 1) for i in range(31))
     with small_pieces(20):
-        found = read(text)
+        found = read(text, n_threads=n_threads)
     columns = [0 if i == zero_at else i + 1 for i in range(31)]
     assert found.X.indices.tolist() == columns
     assert found.X.shape == (31, max(columns) + 1)
@@ -455,7 +485,7 @@ def test_the_kind_of_labels_does_not_depend_on_chunks_and_pieces():
     with pytest.raises(DataError, match="text_labels=True"):
         chunks(b"1\na\n", 1)
     with small_pieces(4):
-        assert read(b"# c\n\na\n1\n2\n").y.tolist() == ["a", "1", "2"]
+        assert read(b"# c\n\na\n1\n2\n", n_threads=3).y.tolist() == ["a", "1", "2"]
 
 
 def test_byte_order_marks_are_known():
@@ -510,10 +540,10 @@ def test_a_damaged_text_is_read_or_refused_the_same_in_all_ways(edits, size):
     for place, n_removed, inserted in edits:
         text = text[:place] + inserted + text[place + n_removed :]
     results = []
-    for times in (1, 2):
+    for n_threads in (1, 2):
         try:
-            with small_pieces(size * times):
-                results.append(read(text))
+            with small_pieces(size * n_threads):
+                results.append(read(text, n_threads=n_threads))
         except DataError as error:
             results.append(str(error))
     if isinstance(results[0], str):

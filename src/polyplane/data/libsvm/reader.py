@@ -104,8 +104,9 @@ def read(
     base: int | None = None,
     text_labels: bool | None = None,
     bad: BadRows,
+    n_threads: int = 1,
 ) -> Chunk:
-    """All rows of a file."""
+    """All rows of a file, read by so many threads at most."""
     settings = {"n_features": n_features, "base": base, "text_labels": text_labels}
-    part = read_pieces(file, path, bad, **settings)
+    part = read_pieces(file, path, bad, n_threads, **settings)
     return Chunk(_matrix(part, n_features), _Labels().of(part.labels))

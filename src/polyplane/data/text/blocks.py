@@ -45,15 +45,16 @@ class TextBlocks:
     def __init__(self, file: BinaryIO, path: str) -> None:
         self.path = path
         self._file, self._rest, self._is_first = file, b"", True
+        self._size = 0  # of the largest block, so that it does not matter which one is filled
 
     def fill(self, block: TextBlock) -> bool:
         """Put the next lines into the block; False where the file has ended."""
         n_rest = len(self._rest)
-        while block.size <= n_rest:
+        while block.size <= n_rest or block.size < self._size:
             block.grow()
         block.bytes[FRONT : FRONT + n_rest] = self._rest
         filled = self._read_lines(block, FRONT + n_rest)
-        self._rest = bytes(block.bytes[block.end : filled])
+        self._rest, self._size = bytes(block.bytes[block.end : filled]), block.size
         block.position = block.first = FRONT
         if self._is_first:
             self._is_first = False
