@@ -29,11 +29,12 @@ __all__ = [
 WORD, TWO_WORDS = 8, 16  # bytes
 EMPTY, FULL = -1, -2
 N_MISSING = len(MISSING_TEXTS)
-FIRST_SLOTS = 512  # of a column; half of them may be taken
+FIRST_SLOTS = 2048  # of a column; half of them may be taken, and few of them meet
 GROWTH = 8
 MANY = 1 << 12  # texts of a column, which are forgotten after a block
 FIRST_POOL = 1 << 16  # bytes; those that are not used cost nothing
 FACTOR = 0x9E3779B97F4A7C15  # odd, its bits as good as random: 2^64 over the golden ratio
+MIXED_WELL = 34  # bits from here on; of yes, no, true and their like none meets a missing text
 ALL_BITS = (1 << 64) - 1
 BLANK, DELETE = 32, 127  # the ends of what is plain ASCII
 PLAIN, ODD_EDGES, NOT_ASCII = 0, 1, 2  # what is known of the texts of a column, the worst of them
@@ -92,17 +93,23 @@ mixed = primitive(INTEGER, (INTEGER, INTEGER), _mixed, _numpy_mixed)
 
 @inlined
 def _hash_of(text: Any, start: Any, n: Any) -> Any:
-    number = mixed(mixed(n, word_at(text, start, n)), word_at(text, start + WORD, n - WORD))
+    number = mixed(mixed(word_at(text, start + WORD, n - WORD), 0), word_at(text, start, n))
     for k in range(TWO_WORDS, n, WORD):
         number = mixed(number, word_at(text, start + k, n - k))
-    return number
+    return number >> MIXED_WELL
 
 
 @inlined
-def _is_same(text: Any, start: Any, pool: Any, offset: Any, n: Any) -> Any:
-    """Whether texts whose first two words are equal are so beyond these."""
+def _is_same(text: Any, start: Any, n: Any, column: Any, number: Any) -> Any:
+    """Whether texts whose first two words are equal are so beyond these.
+
+    Two words that a text does not fill tell all of it, for no text has a NUL byte in it.
+    """
+    if at(column.lengths, number) != n:
+        return False
+    offset = at(column.offsets, number)
     for k in range(TWO_WORDS, n, WORD):
-        if word_at(text, start + k, n - k) != word_at(pool, offset + k, n - k):
+        if word_at(text, start + k, n - k) != word_at(column.pool, offset + k, n - k):
             return False
     return True
 
@@ -156,10 +163,7 @@ def number_of(text: Any, start: Any, n: Any, column: Any) -> Any:
         if (
             at(column.words, 2 * number) == word
             and at(column.words, 2 * number + 1) == next_word
-            and at(column.lengths, number) == n
-            and (
-                n <= TWO_WORDS or _is_same(text, start, column.pool, at(column.offsets, number), n)
-            )
+            and (n < TWO_WORDS or _is_same(text, start, n, column, number))
         ):
             return number
         slot = (slot + 1) & column.last
