@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from joblib import effective_n_jobs
+
 from polyplane.data.arrow import parquet
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import BadRows, Chunk, DataError
@@ -255,7 +257,7 @@ def chunks_of(
 
 
 def all_of(
-    source: Any, options: ReadOptions, bad: BadRows, layout: Layout, n_threads: int
+    source: Any, options: ReadOptions, bad: BadRows, layout: Layout, n_jobs: int | None
 ) -> list[Chunk]:
     """The rows of one source; those of LIBSVM text in one go, which threads share."""
     with _opened(source, options) as (kind, file):
@@ -264,7 +266,7 @@ def all_of(
             return list(_chunks_in(kind, file, source, n_rows, options, bad, layout))
         rows = libsvm_text.read(
             file, name_of(source), n_features=options.n_features, base=options.base,
-            text_labels=options.text_labels, bad=bad, n_threads=n_threads,
+            text_labels=options.text_labels, bad=bad, n_threads=effective_n_jobs(n_jobs),
         )  # fmt: skip
         return list(_with_columns([rows], name_of(source))) if rows.X.shape[0] else []
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from polyplane.data.arrow.cache import cached_chunks, is_cache
 from polyplane.data.chunk_sizes import joined, mixed, rechunked, widened
@@ -151,7 +150,7 @@ class Stream:
         if not self.layout.sources:
             self.layout.grows = False  # it can be learned from all rows
         with _as_data_errors(source), _unchanged(source, self.options):
-            chunks = all_of(source, self.options, bad, self.layout, effective_n_jobs(n_jobs))
+            chunks = all_of(source, self.options, bad, self.layout, n_jobs)
         if not chunks:
             raise _no_rows(bad, source)
         return chunks

@@ -95,11 +95,14 @@ def _columns(records: Sequence[Record], width: int) -> list[dict[str, int]]:
 
 def _present(column: Iterable[str]) -> dict[str, int]:
     """How often each text stands there, as they are met, without those that are missing."""
-    found: dict[str, int] = {}
-    for padded, n in Counter(column).items():
-        text = padded.strip()
-        if text not in MISSING:
+    found: dict[str, int] = Counter(column)
+    texts = [text.strip() for text in found]
+    if texts != list(found):
+        padded, found = found, {}
+        for text, n in zip(texts, padded.values(), strict=True):
             found[text] = found.get(text, 0) + n
+    for text in MISSING_TEXTS:
+        found.pop(text, None)
     return found
 
 
