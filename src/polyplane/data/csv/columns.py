@@ -55,14 +55,19 @@ def _edges(text: Any, stops: Any, k: Any, quote: Any) -> Any:
     start, end = np.int64(at(stops, k)) + 1, np.int64(at(stops, k + 1))
     if start == end:
         return start, end
-    if byte_at(text, end - 1) == CARRIAGE_RETURN:  # of CR and LF, the last of which is the stop
+    first, last = byte_at(text, start), byte_at(text, end - 1)
+    if first > SPACE and last > SPACE and first != quote:  # most fields
+        return start, end
+    if first == SPACE and last > SPACE and byte_at(text, start + 1) > SPACE:  # after a comma
+        return start + 1, end
+    if last == CARRIAGE_RETURN:  # of CR and LF, the last of which is the stop
         end -= 1
-    if start < end and byte_at(text, start) == quote:
+    if start < end and first == quote:
         start, end = start + 1, end - 1
-    if _is_blank(byte_at(text, start)):  # often one
-        start = min(end, start + 1)
-        while start < end and _is_blank(byte_at(text, start)):
-            start = min(end, start + max(1, first_bit(~byte_bits(text, start, SPACE))))
+        if byte_at(text, start) > SPACE and byte_at(text, end - 1) > SPACE:
+            return start, end
+    while start < end and _is_blank(byte_at(text, start)):
+        start = min(end, start + max(1, first_bit(~byte_bits(text, start, SPACE))))
     while start < end and _is_blank(byte_at(text, end - 1)):
         end -= 1
         while end - WORD >= start and word_at(text, end - WORD, WORD) == BLANKS:
