@@ -84,7 +84,9 @@ def _medians(numbers: Array, steps: Array) -> Array:
     is_negative = keys < SIGN
     sizes = np.where(is_negative, SIGN - 1 - keys, keys - SIGN).astype(np.int32).view(np.float32)
     lower, upper = np.where(is_negative, -sizes, sizes)
-    return np.asarray((lower + upper) / np.float32(2) + np.float32(0))  # 0 rather than -0
+    with np.errstate(over="ignore"):
+        middle = np.where(lower == upper, lower, (lower + upper) / np.float32(2))
+    return np.asarray(middle + np.float32(0))  # 0 rather than -0
 
 
 @jit
