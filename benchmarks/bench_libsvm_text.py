@@ -10,7 +10,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from benchmarks.race import publish, table
 from polyplane.data.chunks import BadRows
-from polyplane.data.libsvm import reader as libsvm_text
+from polyplane.data.formats.libsvm import reader as libsvm_text
 from tests.real_data import ROOT, mnist_bytes
 
 ROUNDS = 7

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from polyplane.data.chunk_sizes import joined, mixed
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.libsvm import pieces
-from polyplane.data.libsvm import reader as libsvm_text
+from polyplane.data.formats.libsvm import pieces
+from polyplane.data.formats.libsvm import reader as libsvm_text
 from polyplane.data.reading import ahead, read, stream
 from tests.real_data import ROOT, _need, libsvm_set, mnist_bytes
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyplane.data.arrow.cache import cached_chunks, is_cache
 from polyplane.data.chunk_sizes import joined, mixed, rechunked, widened
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
 from polyplane.data.decompress import name_of
-from polyplane.data.formats import (
+from polyplane.data.formats.arrow.cache import cached_chunks, is_cache
+from polyplane.data.formats.which import (
     ReadOptions,
     all_of,
     chunks_of,
