@@ -18,9 +18,9 @@ from polyplane.data.formats.libsvm.errors import (
     width_problem,
     word_at,
 )
+from polyplane.data.formats.libsvm.even_rows import no_marks, restart_at
 from polyplane.data.formats.libsvm.lanes import LANES
 from polyplane.data.formats.libsvm.lines import SECTION, measure, parse_lines
-from polyplane.data.formats.libsvm.marks import no_marks, restart_at
 from polyplane.data.formats.libsvm.state import (
     AFTER_LABEL,
     ASK_LABEL,

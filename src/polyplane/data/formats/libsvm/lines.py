@@ -12,8 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.data.formats.libsvm.even_rows import read_listed_rows, skip_query
-from polyplane.data.formats.libsvm.marks import N_LINES, NEXT_LINE, list_lines, restart_at
+from polyplane.data.formats.libsvm.even_rows import (
+    N_LINES,
+    NEXT_LINE,
+    list_lines,
+    read_listed_rows,
+    restart_at,
+    skip_query,
+)
 from polyplane.data.formats.libsvm.state import (
     AFTER_LABEL,
     AMONG_ENTRIES,
