@@ -89,7 +89,7 @@ fuzz: env  ## read random files for a minute, or SECONDS=n, and compare with the
 fuzz-coverage: env  ## let atheris look for input that breaks the reader of LIBSVM text (Linux)
 	@echo 'Installing atheris and fuzzing for $(SECONDS) seconds.'
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt atheris
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.libsvm.fuzz_coverage $(SECONDS)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.formats.libsvm.fuzz_coverage $(SECONDS)
 
 nightly: export POLYPLANE_NIGHTLY := 1
 nightly: test-oldest test-cluster fuzz  ## what is too long for every commit: the oldest versions, clusters, random files

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.bench_libsvm_text import seconds_of
 from benchmarks.race import publish, table
 from polyplane import AMMClassifier
-from polyplane.data.libsvm import reader as libsvm_text
+from polyplane.data.formats.libsvm import reader as libsvm_text
 from polyplane.data.reading import read, stream
 from polyplane.estimator.fitting.streams import fit_stream
 from tests.real_data import mnist

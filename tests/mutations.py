@@ -60,10 +60,10 @@ MUTATIONS = [
         True,
     ),
     Mutation(
-        "data/libsvm/lines.py",
+        "data/formats/libsvm/lines.py",
         "if byte == NEWLINE and previous < state[WIDTH]",
         "if byte == NEWLINE and previous <= state[WIDTH]",
-        ("data/libsvm/test_reader.py", "data/test_random_files.py"),
+        ("data/formats/libsvm/test_reader.py", "data/test_random_files.py"),
         True,
     ),
     Mutation(

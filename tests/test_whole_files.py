@@ -94,7 +94,7 @@ def test_arrays_that_cannot_be_written_name_their_file(tmp_path, monkeypatch, na
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied", "#hidden")
 
-    monkeypatch.setattr("polyplane.data.numpy.writer.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("polyplane.data.formats.numpy.writer.tempfile.TemporaryFile", refuse)
     with pytest.raises(PermissionError) as caught:
         write(tmp_path / name, [Chunk(np.ones((2, 2), np.float32), np.array([0, 1]))])
     assert caught.value.filename == str(tmp_path / name)

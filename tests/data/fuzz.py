@@ -16,7 +16,10 @@ import time
 import traceback
 from pathlib import Path
 
-KINDS = {"libsvm": "tests.data.libsvm.random_libsvm", "csv": "tests.data.csv.random_csv"}
+KINDS = {
+    "libsvm": "tests.data.formats.libsvm.random_libsvm",
+    "csv": "tests.data.formats.csv.random_csv",
+}
 BETWEEN_LOOKS = 64  # cases, at the clock
 BETWEEN_LINES = 60.0  # seconds, on the screen
 MOST_FAILURES = 20

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from polyplane.data.arrow import parquet
 from polyplane.data.chunks import Chunk, DataError
+from polyplane.data.formats.arrow import parquet
 from polyplane.data.reading import read, stream
 
 COMPRESSIONS = {

@@ -8,8 +8,8 @@ import pytest
 
 from polyplane.engine.jit import jit_is_disabled
 from tests.data import fuzz
-from tests.data.csv import random_csv
-from tests.data.libsvm import random_libsvm
+from tests.data.formats.csv import random_csv
+from tests.data.formats.libsvm import random_libsvm
 from tests.examples import IS_NIGHT
 
 pytestmark = pytest.mark.loops

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import polyplane as pp
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import DataError
-from polyplane.data.formats import ReadOptions
+from polyplane.data.formats.which import ReadOptions
 from polyplane.data.ranges import Range, exact_ranges, quotes_in, ranges_of, read_range, sample_of
 from polyplane.data.table.layout import Layout
 

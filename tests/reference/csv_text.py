@@ -1,8 +1,8 @@
 """CSV text by its rules, a letter at a time: slow, plain, and without a line of the reader.
 
-The rules are those at the top of `polyplane.data.csv.reader`, `table` and `categories`. What comes
-out are rows as dictionaries of column and value, labels, the places of rows that were left out, and
-what ended the reading, if anything did.
+The rules are those at the top of `polyplane.data.formats.csv.reader`, `table` and `categories`.
+What comes out are rows as dictionaries of column and value, labels, the places of rows that were
+left out, and what ended the reading, if anything did.
 """
 
 import math

@@ -1,7 +1,8 @@
 """LIBSVM text by its rules, a word at a time: slow, plain, and without a line of the reader.
 
-The rules are those at the top of `polyplane.data.libsvm.reader`. A file is bytes; what comes out is
-chunks of plain lists, the rows that were left out, and the error that ended the reading, if any.
+The rules are those at the top of `polyplane.data.formats.libsvm.reader`. A file is bytes; what
+comes out is chunks of plain lists, the rows that were left out, and the error that ended the
+reading, if any.
 """
 
 import itertools

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from polyplane.backends.dask_needed import Delayed, da, dask, delayed
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.formats import ReadOptions, is_path, settled_by
+from polyplane.data.formats.which import ReadOptions, is_path, settled_by
 from polyplane.data.ranges import Range, exact_ranges, quotes_in, ranges_of, read_range, sample_of
 from polyplane.data.reading import CHUNK_ROWS, stream
 from polyplane.data.table.frames import is_frame

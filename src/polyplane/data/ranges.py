@@ -21,14 +21,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import scipy.sparse as sp
 
-from polyplane.data.arrow import parquet
 from polyplane.data.careful_reading import as_data_errors
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
-from polyplane.data.csv import reader as csv_text
-from polyplane.data.csv.fields import count_line_ends
-from polyplane.data.formats import ReadOptions, plain_format_of
-from polyplane.data.libsvm import reader as libsvm_text
+from polyplane.data.formats.arrow import parquet
+from polyplane.data.formats.csv import reader as csv_text
+from polyplane.data.formats.csv.fields import count_line_ends
+from polyplane.data.formats.libsvm import reader as libsvm_text
+from polyplane.data.formats.which import ReadOptions, plain_format_of
 from polyplane.data.table.layout import Layout
 from polyplane.engine.jit import jit
 

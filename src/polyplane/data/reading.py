@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyplane.data.arrow.cache import cached_chunks, is_cache
 from polyplane.data.chunk_sizes import joined, mixed, rechunked, widened
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
 from polyplane.data.decompress import name_of
-from polyplane.data.formats import (
+from polyplane.data.formats.arrow.cache import cached_chunks, is_cache
+from polyplane.data.formats.which import (
     ReadOptions,
     all_of,
     chunks_of,
@@ -46,11 +46,15 @@ def read(
     on_bad: str = "raise",
     cache: bool = False,
     layout: Layout | None = None,
+    n_jobs: int | None = -1,
     **options: Any,
 ) -> tuple[Any, Array | None]:
-    """X and y of all rows; y is None where there are no labels. Options are those of `stream`."""
+    """X and y of all rows; y is None where there are no labels. Options are those of `stream`.
+
+    n_jobs   threads that read a file of LIBSVM text together; -1 is one for each core.
+    """
     whole = stream(source, on_bad=on_bad, cache=cache, layout=layout, **options)
-    rows = joined(whole.all_chunks())
+    rows = joined(whole.all_chunks(n_jobs))
     return rows.X, rows.y if rows.y.size else None
 
 
@@ -138,7 +142,7 @@ class Stream:
         pieces = ahead(self._new_pass(), n_chunks, self._patience)
         return ahead(mixed(pieces, n_chunks, seed), patience=self._patience)
 
-    def all_chunks(self) -> list[Chunk]:
+    def all_chunks(self, n_jobs: int | None = -1) -> list[Chunk]:
         """The chunks of one pass, whatever memory they take."""
         if len(self.sources) > 1 or self.caches:
             return list(self._new_pass())
@@ -146,7 +150,7 @@ class Stream:
         if not self.layout.sources:
             self.layout.grows = False  # it can be learned from all rows
         with _as_data_errors(source), _unchanged(source, self.options):
-            chunks = all_of(source, self.options, bad, self.layout)
+            chunks = all_of(source, self.options, bad, self.layout, n_jobs)
         if not chunks:
             raise _no_rows(bad, source)
         return chunks

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from polyplane.data.arrow import parquet
-from polyplane.data.arrow import writer as arrow_output
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.csv import writer as csv_output
-from polyplane.data.formats import format_by_name
-from polyplane.data.libsvm import reader as libsvm_text
-from polyplane.data.numpy import writer as arrays_output
+from polyplane.data.formats.arrow import parquet
+from polyplane.data.formats.arrow import writer as arrow_output
+from polyplane.data.formats.csv import writer as csv_output
+from polyplane.data.formats.libsvm import reader as libsvm_text
+from polyplane.data.formats.numpy import writer as arrays_output
+from polyplane.data.formats.which import format_by_name
 from polyplane.whole_files import whole_file
 
 try:

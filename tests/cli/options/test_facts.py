@@ -10,7 +10,7 @@ from polyplane.cli.input.estimators import estimator_class, made
 from polyplane.cli.options import facts
 from polyplane.cli.options.algorithms import algorithms, stored_facts
 from polyplane.cli.options.shared_options import parameter_options, reading_options
-from polyplane.data.formats import ReadOptions
+from polyplane.data.formats.which import ReadOptions
 from polyplane.estimator.parameters import REGISTRY
 
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.data.chunks import DataError
-from polyplane.data.csv import reader as csv_text
-from polyplane.data.csv.reader import CsvOptions
+from polyplane.data.formats.csv import reader as csv_text
+from polyplane.data.formats.csv.reader import CsvOptions
 from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.layout import Layout
 

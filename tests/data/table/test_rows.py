@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -52,6 +52,8 @@ NUMBERS = st.one_of(
 
 @settings(deadline=None)
 @given(hnp.arrays(np.float32, st.tuples(st.integers(0, 30), st.just(2)), elements=NUMBERS))
+@example(np.full((1, 2), 1.7014118e38, np.float32))
+@example(np.float32([[1, -1e-45], [3, -0.0], [1.5, 3e38], [2, -3e38]]))
 def test_medians_are_those_of_numpy(numbers):
     found = _medians(numbers, np.array([1, 3]))
     for k, step in enumerate([1, 3]):

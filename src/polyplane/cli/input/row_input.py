@@ -9,7 +9,7 @@ import numpy as np
 from polyplane.cli.failures import CallError
 from polyplane.cli.output.screen import Screen
 from polyplane.data.chunks import Array, Chunk, DataError
-from polyplane.data.formats import settled_by
+from polyplane.data.formats.which import settled_by
 from polyplane.data.reading import Stream, stream
 from polyplane.data.sample import sample
 from polyplane.data.table.layout import Layout

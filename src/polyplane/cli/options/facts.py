@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import polyplane
-from polyplane.data import formats
+from polyplane.data.formats import which as formats
 from polyplane.data.table import layout as table
 from polyplane.estimator.parameters import REGISTRY
 from polyplane.model.format.algorithm_names import short_name

@@ -16,7 +16,7 @@ from polyplane.cli.input.model_input import LoadedModel, load_model
 from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.output.printable import printable
 from polyplane.cli.output.screen import Screen, as_json
-from polyplane.data.formats import format_by_name
+from polyplane.data.formats.which import format_by_name
 from polyplane.data.writing import text_file
 from polyplane.engine.planes.planes import Array
 from polyplane.report.metrics import labels_at

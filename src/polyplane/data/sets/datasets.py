@@ -29,8 +29,8 @@ from rich.progress import (
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
 from polyplane.data.decompress import open_bytes
-from polyplane.data.libsvm import reader as libsvm_text
-from polyplane.data.numpy import idx as idx_images
+from polyplane.data.formats.libsvm import reader as libsvm_text
+from polyplane.data.formats.numpy import idx as idx_images
 from polyplane.data.sets.registry import DataFile, DataSet, registered
 
 __all__ = ["DataSet", "describe", "load", "names"]

@@ -20,7 +20,7 @@ from joblib import effective_n_jobs
 from sklearn.datasets import load_digits
 
 from polyplane.data.chunks import DataError
-from polyplane.data.numpy.idx import chunks, labels_path_of
+from polyplane.data.formats.numpy.idx import chunks, labels_path_of
 from polyplane.data.sets.deformation import (
     LARGEST_SIDE,
     deform_rows,

@@ -40,6 +40,7 @@ NEARLY_ALL, MOST = 0.9, 0.5  # shares of cells that differ: of ids, of texts
 SEVERAL_WORDS = 5  # on average; names and addresses have fewer
 LOOKED_AT = 1_000  # texts whose words are counted
 BETWEEN_WORDS = re.compile(r"[\t\n\f\r ]+")  # what Arrow takes for white space
+SELDOM_BETWEEN_WORDS = "  ", "\t", "\n", "\f", "\r"
 FLAGS = "true", "false"
 NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -85,7 +86,10 @@ def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
 
 def _mean_words(values: Any) -> float:
     some = values.slice(0, LOOKED_AT).to_pylist()
-    return 1 + len(BETWEEN_WORDS.findall("\0".join(some))) / len(some)
+    text = "\0".join(some)
+    is_plain = not any(blanks in text for blanks in SELDOM_BETWEEN_WORDS)
+    n_between = text.count(" ") if is_plain else len(BETWEEN_WORDS.findall(text))
+    return 1 + n_between / len(some)
 
 
 def _are_numbers(values: Any) -> bool:

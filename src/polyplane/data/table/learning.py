@@ -79,24 +79,27 @@ def _medians(numbers: Array, steps: Array) -> Array:
     which there are many, cost no more than others.
     """
     keys: Array = np.full((2, numbers.shape[1]), SIGN, np.int64)
-    some, counts = np.empty(len(numbers), np.int64), np.empty(1 << max(DIGITS), np.int64)
+    some, counts = np.empty((2, len(numbers)), np.int64), np.empty(1 << max(DIGITS), np.int64)
     _find_middle(numbers.view(np.int32), steps, some, counts, keys)
     is_negative = keys < SIGN
     sizes = np.where(is_negative, SIGN - 1 - keys, keys - SIGN).astype(np.int32).view(np.float32)
     lower, upper = np.where(is_negative, -sizes, sizes)
-    return np.asarray((lower + upper) / np.float32(2) + np.float32(0))  # 0 rather than -0
+    with np.errstate(over="ignore"):
+        middle = np.where(lower == upper, lower, (lower + upper) / np.float32(2))
+    return np.asarray(middle + np.float32(0))  # 0 rather than -0
 
 
 @jit
-def _find_middle(bits: Any, steps: Any, some: Any, counts: Any, keys: Any) -> None:
+def _find_middle(bits: Any, steps: Any, room: Any, counts: Any, keys: Any) -> None:
     """Write the keys of the two numbers in the middle of each column, or twice that of the one."""
+    some, few = room[0], room[1]
     for column in range(bits.shape[1]):
         n = 0
         for i in range(0, bits.shape[0], steps[column]):
             some[n] = _key_of(bits[i, column])
             n += some[n] != NO_KEY
         if n > 0:
-            lower = _key_of_rank(some, n, (n - 1) // 2, counts)
+            lower = _key_of_rank(some, n, (n - 1) // 2, counts, few)
             keys[0, column], keys[1, column] = lower, _key_after(some, n, n // 2, lower)
 
 
@@ -120,20 +123,23 @@ def _key_after(keys: Any, n: Any, rank: Any, lower: Any) -> Any:
 
 
 @inlined
-def _key_of_rank(keys: Any, n: Any, rank: Any, counts: Any) -> Any:
-    """The key before which `rank` others stand, found digit by digit."""
+def _key_of_rank(keys: Any, n: Any, rank: Any, counts: Any, few: Any) -> Any:
+    """The key before which `rank` others stand, found digit by digit among fewer and fewer."""
     found, shift = 0, 32
     for n_bits in DIGITS:
-        before, shift = shift, shift - n_bits
+        shift -= n_bits
         counts[:] = 0
         for i in range(n):
-            if keys[i] >> before == found:
-                counts[(keys[i] >> shift) & ((1 << n_bits) - 1)] += 1
+            counts[(keys[i] >> shift) & ((1 << n_bits) - 1)] += 1
         digit = 0
         while counts[digit] <= rank:
             rank -= counts[digit]
             digit += 1
-        found = (found << n_bits) | digit
+        found, n_left = (found << n_bits) | digit, 0
+        for i in range(n):  # in place after the first digit: what is read is not yet written over
+            few[n_left] = keys[i]
+            n_left += keys[i] >> shift == found
+        keys, n = few, n_left
     return found
 
 

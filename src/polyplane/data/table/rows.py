@@ -13,6 +13,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, Chunk
+from polyplane.data.formats.text.numbers import first_bit
 from polyplane.data.table.blocks import TableBlock, as_dates, as_numbers, matrix_of
 from polyplane.data.table.categories import MISSING, VALUE, Facet, WordFacet, word_facet
 from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, TEXT
@@ -27,7 +28,6 @@ from polyplane.data.table.learning import (
 )
 from polyplane.data.table.moments import PARTS, days_of, part_of
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
-from polyplane.data.text.numbers import first_bit
 from polyplane.engine.jit import jit
 
 __all__ = ["laid_out"]

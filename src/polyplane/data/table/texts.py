@@ -27,6 +27,7 @@ MISSING_TEXTS = (
 )
 # read by compiled code
 NONE = -1  # code of a row without a value
+LANES = 4  # counts of each value
 NOT_IN_WORDS = r"[^\pL\pN']+"
 
 
@@ -69,21 +70,24 @@ class Texts:
     def _tally(self) -> tuple[Array, Array]:
         codes = self.codes.astype(np.int32, copy=False).view()
         codes.flags.writeable = False  # so that one loop is compiled for all
-        counts = np.zeros(len(self.values) + 1, np.int64)
+        counts = np.zeros((LANES, len(self.values) + 1), np.int64)
         first_rows = np.full(len(self.values) + 1, codes.size, np.int64)
         _count(np.ascontiguousarray(codes), counts, first_rows)
-        return counts, first_rows
+        return counts.sum(axis=0), first_rows
 
 
 @jit
 def _count(codes: Any, counts: Any, first_rows: Any) -> None:
-    """Count rows of each code, and write where the first of them is; those of none come last."""
-    last = counts.size - 1
+    """Count rows of each code, and write where the first of them is; those of none come last.
+
+    Rows take turns at some counts each: equal codes in a row would wait for each other at one.
+    """
+    last = first_rows.size - 1
     for i in range(codes.size):
         k = codes[i] if codes[i] != NONE else last
-        if counts[k] == 0:
+        if i < first_rows[k]:
             first_rows[k] = i
-        counts[k] += 1
+        counts[i % LANES, k] += 1
 
 
 def texts_of(column: Any) -> Texts:

@@ -1,0 +1,214 @@
+"""What the first records of a CSV text tell: its header, its width, and which columns are text.
+
+All is asked of the different texts of a column, of which most have few.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from polyplane.data.chunks import DataError
+from polyplane.data.formats.csv.records import Block, Record, records_of
+from polyplane.data.table.layout import Layout, Places
+from polyplane.data.table.texts import MISSING_TEXTS
+
+__all__ = [
+    "A_NUMBER", "FirstRecords", "first_records", "hint_at_blanks", "is_number", "is_numbered",
+    "is_text", "listed", "look_at", "number_of_text", "remark_commas", "utf8_of",
+]  # fmt: skip
+
+ROWS_LOOKED_AT = 200  # to tell text from numbers
+BYTES_LOOKED_AT = (
+    1 << 16
+)  # for records that are lines; the csv module takes fields up to twice that
+MANY_TEXTS = 10  # among numbers, and one in so many: no slips of the pen
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
+INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
+MAY_BE_NUMBER = re.compile(r"[+-]?[0-9.in]", re.IGNORECASE)  # how all of these begin
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?")
+MOST_NAMED = 10  # columns in one sentence
+A_NUMBER = "a number; if that column holds text, name it in text_columns"
+MISSING = frozenset(MISSING_TEXTS)
+
+
+class FirstRecords(NamedTuple):
+    """What has been found out."""
+
+    has_header: bool
+    width: int
+    names: list[str] | None
+    columns: list[
+        dict[str, int]
+    ]  # how often each text stands below the header, if it is not missing
+
+
+def first_records(block: Block, delimiter: str, path: str, has_quotes: bool) -> list[Record]:
+    """As many as are looked at."""
+    records = _without_quotes(block, delimiter)
+    if len(records) <= ROWS_LOOKED_AT:
+        records = list(islice(records_of(block, delimiter, path, has_quotes), ROWS_LOOKED_AT + 1))
+    return records
+
+
+def _without_quotes(block: Block, delimiter: str) -> list[Record]:
+    """The same where the first bytes have no quotes, and records enough: three times as fast."""
+    text = block.buffer[block.start : min(block.start + BYTES_LOOKED_AT, block.stop)]
+    lines = [] if b'"' in text else text.splitlines()[: ROWS_LOOKED_AT + 2]  # the last may be cut
+    return [
+        Record(line, text.decode("utf-8", "surrogateescape").split(delimiter), line + 1)
+        for line, text in enumerate(lines[:-1], block.line)
+        if text
+    ]
+
+
+def look_at(records: Sequence[Record], header: bool | None, path: str) -> FirstRecords:
+    """What they tell, of which the header may be known."""
+    width = len(records[0].fields)
+    below = _columns(records[1:], width) if header is not False else []
+    has_header = _is_header(records[0], below) if header is None else header
+    if not has_header:
+        width = _usual_width(records)
+        return FirstRecords(False, width, None, _columns(records, width))
+    return FirstRecords(True, width, _names_of(records[0], path), below)
+
+
+def _names_of(record: Record, path: str) -> list[str]:
+    try:
+        return [utf8_of(name).strip() for name in record.fields]
+    except ValueError as error:
+        raise DataError(f"found other bytes in the header, expected {error}", path, 1) from None
+
+
+def _usual_width(records: Sequence[Record]) -> int:
+    """The most frequent number of fields, so that a bad first record does not decide."""
+    return Counter(len(record.fields) for record in records).most_common(1)[0][0]
+
+
+def _columns(records: Sequence[Record], width: int) -> list[dict[str, int]]:
+    rows = [record.fields for record in records if len(record.fields) == width]
+    columns = zip(*rows, strict=True) if rows else [()] * width
+    return [_present(column) for column in columns]
+
+
+def _present(column: Iterable[str]) -> dict[str, int]:
+    """How often each text stands there, as they are met, without those that are missing."""
+    found: dict[str, int] = Counter(column)
+    texts = [text.strip() for text in found]
+    if texts != list(found):
+        padded, found = found, {}
+        for text, n in zip(texts, padded.values(), strict=True):
+            found[text] = found.get(text, 0) + n
+    for text in MISSING_TEXTS:
+        found.pop(text, None)
+    return found
+
+
+def is_text(column: dict[str, int]) -> bool:
+    """True if more than half of the values that are present are no numbers, or a good tenth."""
+    if _are_plain_numbers(column):
+        return False
+    n_present, n_texts = sum(column.values()), 0
+    for text, n in column.items():
+        n_texts += 0 if is_number(text) else n
+        is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > n_present
+        if is_often or 2 * n_texts > n_present:
+            return True
+    return False
+
+
+def _are_plain_numbers(texts: Iterable[str]) -> bool:
+    """True if all are numbers, beyond doubt: Python takes 1_0, too, and digits of other scripts."""
+    try:
+        for text in texts:
+            float(text)
+    except ValueError:
+        return False
+    together = "".join(texts)
+    return "_" not in together and together.isascii()
+
+
+def _is_header(record: Record, below: Sequence[dict[str, int]]) -> bool:
+    titles = [title.strip() for title in record.fields]
+    if all(title in MISSING for title in titles) or any(map(NUMBER.fullmatch, titles)):
+        return False
+    for title, column in zip(titles, below, strict=True):
+        if title not in MISSING and column and all(map(NUMBER.fullmatch, column)):
+            return True
+    return not any(title in column for title, column in zip(titles, below, strict=True))
+
+
+def is_numbered(records: Sequence[Record]) -> bool:
+    """True if the first record counts from 0 or 1, and has words that its columns have not."""
+    titles = [title.strip() for title in records[0].fields]
+    numbers = [title for title in titles if NUMBER.fullmatch(title)]
+    counts = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
+    if len(numbers) < 2 or numbers not in counts:
+        return False
+    below = _columns(records[1:], len(titles))
+    words = zip(titles, below, strict=True)
+    is_new = [title not in column for title, column in words if title not in numbers]
+    return bool(is_new) and all(is_new) and bool(_present(set(titles) - set(numbers)))
+
+
+def hint_at_blanks(records: Sequence[Record], width: int) -> str:
+    """Words for those whose columns are parted by blanks, if they look so."""
+    if width > 1 or not all(" " in record.fields[0].strip() for record in records):
+        return ""
+    return "; if blanks part the columns, state delimiter=' ' (--delimiter ' ')"
+
+
+def remark_commas(
+    columns: Sequence[dict[str, int]], places: Places, layout: Layout, path: str
+) -> None:
+    """Point out texts that are numbers to those who write 1,5 for 1.5."""
+    labels = [places.label] if places.label is not None and layout.label_is_text else []
+    found = {}
+    for place in sorted(places.texts + labels):
+        commas = [t for t in columns[place] if "," in t and DECIMAL_COMMA.fullmatch(t)]
+        others = columns[place].keys() - commas if commas else set()
+        if commas and all(map(NUMBER.fullmatch, others)):
+            found[place] = commas[0]
+    if found:
+        layout.remark(
+            f"found numbers with decimal commas, such as {next(iter(found.values()))!r}, in "
+            f"{listed(list(found), places)}, which are read as texts: write decimal points",
+            path,
+        )
+
+
+def listed(positions: Sequence[int], places: Places) -> str:
+    """Columns by name, or counted from 1, not all of many."""
+    names = places.names
+    known = [repr(names[place]) if names else str(place + 1) for place in positions[:MOST_NAMED]]
+    more = f" and {len(positions) - MOST_NAMED} more" if len(positions) > MOST_NAMED else ""
+    return f"column{'s' * (len(positions) > 1)} {', '.join(known)}{more}"
+
+
+# ---- single texts ------------------------------------------------------------------------
+
+
+def number_of_text(text: str) -> float | None:
+    """What Arrow reads too; None if it is missing."""
+    text = text.strip(" \t")
+    if not is_number(text):
+        raise ValueError(A_NUMBER)
+    return None if text in MISSING or NOT_A_NUMBER.fullmatch(text) else float(text)
+
+
+def is_number(text: str) -> bool:
+    """True of what Arrow takes for a number, or for a missing one."""
+    text = text.strip(" \t")
+    if text in MISSING:
+        return True
+    kinds = (NUMBER, INFINITE, NOT_A_NUMBER) if MAY_BE_NUMBER.match(text) else ()
+    return any(kind.fullmatch(text) for kind in kinds)
+
+
+def utf8_of(text: str) -> str:
+    """The same text, if it was UTF-8."""
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("UTF-8; convert the file to it")
+    return text
