@@ -307,7 +307,7 @@ def test_labels_may_be_a_series_of_text(machine, X, y):
 
 @pytest.mark.parametrize("n_jobs", [2, -1])
 def test_the_number_of_threads_changes_no_bit(estimator, X, y, n_jobs, monkeypatch):
-    for module in ("plane_record", "kernel_record", "kernels"):
+    for module in ("plane_record", "kernels.kernel_record", "kernels.kernel_values"):
         monkeypatch.setattr(f"polyplane.model.{module}.ROWS_WORTH_A_THREAD", 5)
     model = estimator.set_params(n_jobs=1).fit(X, y)
     threaded = clone(estimator).set_params(n_jobs=n_jobs).fit(X, y)
