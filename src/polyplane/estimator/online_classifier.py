@@ -7,6 +7,7 @@ rows; a machine adds its loop.
 """
 
 import copy
+import functools
 from typing import Any
 
 import numpy as np
@@ -167,7 +168,8 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
     # ---- what families share -------------------------------------------------------------
 
     def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31))
+        given = self.random_state
+        return _seed_of_number(given) if type(given) is int else _drawn_seed(given)
 
     def _check_classes(self, labels: Array) -> None:
         if labels.size < 2:
@@ -175,6 +177,13 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
                 f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
                 f"class, {labels.tolist()[0]!r}."
             )
+
+
+def _drawn_seed(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(2**31))
+
+
+_seed_of_number = functools.lru_cache(_drawn_seed)  # a generator is made in the time of 500 rows
 
 
 # ---- what other files ask of an estimator ------------------------------------------------

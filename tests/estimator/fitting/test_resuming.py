@@ -203,6 +203,23 @@ def test_ctrl_c_waits_for_a_place_to_go_on_from(name):
     assert_same(model, whole)
 
 
+def test_ctrl_c_is_heard_where_it_is_let_through():
+    after = []
+
+    def press():
+        with interrupts_wait() as let_through:
+            let_through()
+            signal.raise_signal(signal.SIGINT)
+            after.append("pressed")
+            let_through()
+            after.append("let through")
+
+    with pytest.raises(KeyboardInterrupt):
+        press()
+    assert after == ["pressed"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_only_the_second_ctrl_c_is_heard_at_once():
     after = []
 

@@ -321,6 +321,47 @@ def test_all_labels_are_read_or_refused_as_scikit_learn_does_it(monkeypatch, y):
     assert outcome_of(lambda: trained().partial_fit(X, y)) == fast
 
 
+def fitted_before():
+    """Machines before a fit: one that knows nothing, one of other columns, one of names."""
+    wide, names = np.hstack([X, X]), pd.DataFrame(X, columns=["a", "b", "c"])
+    machines = [PegasosClassifier(random_state=0) for _ in range(3)]
+    return [machines[0], machines[1].fit(wide, Y), machines[2].fit(names, Y)]
+
+
+def outcomes_of_fits(rows, y):
+    """What fits have learned, and of which columns, or what they refuse in which words."""
+    found = []
+    for model in fitted_before():
+        learned = outcome_of(lambda model=model: model.fit(rows, y).planes_)
+        known = {name: vars(model).get(name) for name in ("n_features_in_", "feature_names_in_")}
+        found.append((learned, repr(known)))
+    return found
+
+
+@pytest.mark.parametrize("rows", PLAIN_ROWS)
+def test_a_fit_of_plain_rows_goes_past_scikit_learn(monkeypatch, rows):
+    machines = [fitted_before() for _ in PLAIN_LABELS]
+    monkeypatch.setattr(validation, "validate_data", None)
+    for models, y in zip(machines, PLAIN_LABELS, strict=True):
+        for model in models:
+            assert model.fit(rows, y).n_features_in_ == 3
+            assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("rows", PLAIN_ROWS + OTHER_ROWS, ids=lambda rows: repr(rows)[:30])
+def test_fits_read_or_refuse_all_rows_as_scikit_learn_does_it(monkeypatch, rows):
+    fast = [outcomes_of_fits(rows, y) for y in (Y, Y[:1])]
+    monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
+    assert [outcomes_of_fits(rows, y) for y in (Y, Y[:1])] == fast
+
+
+@pytest.mark.parametrize("y", PLAIN_LABELS + OTHER_LABELS, ids=lambda y: repr(y)[:30])
+def test_fits_read_or_refuse_all_labels_as_scikit_learn_does_it(monkeypatch, y):
+    fast = outcomes_of_fits(X, y)
+    monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
+    assert outcomes_of_fits(X, y) == fast
+
+
 def test_plain_rows_of_a_model_that_knows_names_are_warned_of():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = PegasosClassifier().fit(frame, Y)

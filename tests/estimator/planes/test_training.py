@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import itertools
+import signal
 import threading
 import time
 
@@ -330,7 +331,15 @@ def test_an_error_in_one_thread_ends_the_other_at_its_next_report(failing, error
 # ---- interruption and progress ---------------------------------------------------------------
 
 
-def interrupted_after(n_parts):
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+
+def interrupted_after(n_parts, interrupted=interrupt):
     """A progress report that stands for a user who presses Ctrl-C after so many parts."""
 
     @contextlib.contextmanager
@@ -339,19 +348,21 @@ def interrupted_after(n_parts):
 
         def report(n_visited, n_planes, error):
             if next(parts) == n_parts:
-                raise KeyboardInterrupt
+                interrupted()
 
         yield report
 
     return progress
 
 
-def test_an_interrupted_fit_leaves_the_model_reached_so_far(estimator, monkeypatch):
+@pytest.mark.parametrize("interrupted", [interrupt, press])
+def test_an_interrupted_fit_leaves_the_model_reached_so_far(estimator, monkeypatch, interrupted):
     estimator.set_params(shuffle=False, max_iter=3)
     reached = clone(estimator).set_params(max_iter=1).fit(X[:16], Y[:16])
     with monkeypatch.context() as patch:
         patch.setattr(
-            "polyplane.estimator.planes.hyperplane_classifier.progress", interrupted_after(5)
+            "polyplane.estimator.planes.hyperplane_classifier.progress",
+            interrupted_after(5, interrupted),
         )
         with pytest.raises(KeyboardInterrupt):
             estimator.fit(X, Y)

@@ -8,7 +8,7 @@ import contextlib
 import signal
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from polyplane.engine.planes.planes import Array
@@ -52,12 +52,15 @@ def check_same_rows(estimator: Any, found: SeenRows, expected: SeenRows) -> None
 
 
 @contextlib.contextmanager
-def interrupts_wait() -> Iterator[None]:
-    """Hold the first Ctrl-C back until the end; the second is raised at once."""
+def interrupts_wait() -> Iterator[Callable[[], None]]:
+    """Hold the first Ctrl-C back until the end; the second is raised at once.
+
+    What is yielded lets it through: a place in the middle where everything is in order.
+    """
     usual: Any = signal.getsignal(signal.SIGINT)
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or not callable(usual) or getattr(usual, "waits", False):
-        yield
+        yield _nothing_waits
         return
     pressed: list[tuple[int, Any]] = []
 
@@ -66,11 +69,18 @@ def interrupts_wait() -> Iterator[None]:
             usual(number, frame)
         pressed.append((number, frame))
 
+    def let_through() -> None:
+        if pressed:
+            usual(*pressed.pop())
+
     note.waits = True  # type: ignore[attr-defined]
     signal.signal(signal.SIGINT, note)
     try:
-        yield
+        yield let_through
     finally:
         signal.signal(signal.SIGINT, usual)
-    if pressed:
-        usual(*pressed[0])
+    let_through()
+
+
+def _nothing_waits() -> None:
+    """Whoever holds Ctrl-C back lets it through."""

@@ -56,8 +56,10 @@ def read_matrix(estimator: Any, X: Any, reset: bool, constant: float) -> Rows:
     if laid_out is not None:
         X = check_array(laid_out, **_options(laid_out))
         return _named_rows(estimator, _as_wide(estimator, X), constant)
-    if reset or not _is_plain(estimator, X):
+    if not (_is_plain(X) and _takes(estimator, X, reset)):
         X = validate_data(estimator, _bytes_of(X), reset=reset, **_options(X))
+    elif reset:
+        _meet_columns(estimator, X)
     return checked_rows(X, constant)
 
 
@@ -76,8 +78,10 @@ def read_matrix_and_labels(
     if laid_out is not None:
         X, y = check_X_y(laid_out, y, estimator=estimator, **_options(laid_out))
         X = _as_wide(estimator, X)
-    elif reset or not (_is_plain(estimator, X) and _are_plain_labels(y, X.shape[0])):
+    elif not (_is_plain(X) and _takes(estimator, X, reset) and _are_plain_labels(y, X.shape[0])):
         X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
+    elif reset:
+        _meet_columns(estimator, X)
     if _small_integers(y) is None:
         check_classification_targets(y)
     return _named_rows(estimator, X, constant), y
@@ -143,10 +147,11 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-def _is_plain(estimator: Any, X: Any) -> bool:
-    """Whether `validate_data` would hand X back as it is, of an estimator that goes on.
+def _is_plain(X: Any) -> bool:
+    """Whether `validate_data` would hand X back as it is, if the estimator knows its columns.
 
-    It takes a millisecond to find that out, in which some thousand rows can be learned.
+    It takes a tenth of a millisecond and more to find that out, in which a thousand rows can be
+    learned.
     """
     if type(X) is np.ndarray:
         is_kept = X.dtype in KEPT_DTYPES and X.flags.c_contiguous
@@ -155,8 +160,19 @@ def _is_plain(estimator: Any, X: Any) -> bool:
         is_kept = is_kept and X.indices.dtype == X.indptr.dtype
     else:
         return False
-    is_known = X.shape[1:] == (getattr(estimator, "n_features_in_", None),)
-    return is_kept and is_known and X.shape[0] > 0 and not hasattr(estimator, "feature_names_in_")
+    return is_kept and len(X.shape) == 2 and 0 not in X.shape
+
+
+def _takes(estimator: Any, X: Any, reset: bool) -> bool:
+    """Whether plain rows have the columns of an estimator that goes on; any will do at a reset."""
+    is_as_wide = X.shape[1] == getattr(estimator, "n_features_in_", None)
+    return reset or (is_as_wide and not hasattr(estimator, "feature_names_in_"))
+
+
+def _meet_columns(estimator: Any, X: Any) -> None:
+    """What `validate_data` notes of plain rows: they have no names."""
+    estimator.n_features_in_ = X.shape[1]
+    vars(estimator).pop("feature_names_in_", None)
 
 
 def _are_plain_labels(y: Any, n_rows: int) -> bool:
@@ -220,9 +236,10 @@ def codes_of(y: Array, known: Array | None) -> tuple[Array, Array]:
     if whole is not None:
         shift = int(whole.min())
         places = whole - shift
-        counts = np.bincount(places)
-        present = np.flatnonzero(counts)
-        labels, table = (present + shift).astype(y.dtype), np.zeros(counts.size, np.int32)
+        table = np.zeros(int(places.max()) + 1, np.int32)
+        table[places] = 1  # `np.bincount` takes three times as long
+        present = np.flatnonzero(table)
+        labels = (present + shift).astype(y.dtype)
     else:
         labels, places = np.unique(y, return_inverse=True)
         present, table = np.arange(labels.size), np.zeros(labels.size, np.int32)

@@ -265,7 +265,7 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
         self, data: TrainingData, members: Array, held_out: Any, watch: PassWatch | None
     ) -> Self:
         """The passes of a fit, or those that are left of it."""
-        n_steps = self._count_steps(self._training, data, members)
+        n_steps = self._count_steps(self._training)
         n_steps -= self._count_steps_made(self._training)
         with progress(self._title(), n_steps, self._shows()) as report:
             self._make_passes(self._training, data, members, held_out, report, watch)
@@ -301,7 +301,7 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
             order = rows_of(members, models[k].targets(data))
             self._follow(models[k], own_rows, order, report)
 
-        n_steps = self._count_steps(self._training, data, members, 1)
+        n_steps = self._count_steps_of_passes(self._training, data, members, 1)
         with progress(self._title(), n_steps, self._shows()) as report:
             for_each(learn, len(models), effective_n_jobs(self.n_jobs), report)
         return self
@@ -417,7 +417,9 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
         looks = looks_of(int(self.max_iter), members.size >= MANY_ROWS)
         n_threads = effective_n_jobs(self.n_jobs)
         of_a_pass = sum(
-            self._count_steps(one.training, data, members[parts[members] != one.left_out], 1)
+            self._count_steps_of_passes(
+                one.training, data, members[parts[members] != one.left_out], 1
+            )
             for one in contenders[0].trials
         )
         total = most_passes(len(values), looks) * of_a_pass

@@ -232,23 +232,25 @@ class PlanePasses:
             model, data, course.n_passes, order, course.chosen
         )
 
-    def _count_steps(
-        self,
-        training: PlaneTraining,
-        data: TrainingData,
-        members: Array,
-        n_passes: int | None = None,
+    def _count_steps(self, training: PlaneTraining) -> int:
+        """How many steps all models together make in all passes of the fit at work."""
+        sizes = [course.n_rows for course in training.courses]
+        return sum(self._count_steps_of(n_rows, self._count_passes(n_rows)) for n_rows in sizes)
+
+    def _count_steps_of_passes(
+        self, training: PlaneTraining, data: TrainingData, members: Array, n_passes: int
     ) -> int:
-        """How many steps all models together make in all passes, or in so many."""
-        total = 0
-        for model in training.models:
-            order = rows_of(members, model.targets(data))
-            passes = self._count_passes(order.size) if n_passes is None else n_passes
-            total += sum(self._part_of_pass(order, k).size for k in range(passes))
-        return total
+        """How many they make in so many passes over `members`."""
+        sizes = [rows_of(members, model.targets(data)).size for model in training.models]
+        return sum(self._count_steps_of(n_rows, n_passes) for n_rows in sizes)
+
+    def _count_steps_of(self, n_rows: int, n_passes: int) -> int:
+        """Steps of a model of so many rows, whichever these are."""
+        order = np.broadcast_to(np.int32(0), n_rows)
+        return sum(self._part_of_pass(order, k).size for k in range(n_passes))
 
     def _count_steps_made(self, training: PlaneTraining) -> int:
-        """Steps of the fit at work."""
+        """Those of the fit at work that have been made."""
         return sum(
             course.n_passes * course.n_rows + (model.n_steps - course.first_step) * course.is_amid
             for model, course in zip(training.models, training.courses, strict=False)

@@ -306,13 +306,14 @@ def visit(
 ) -> None:
     """Visit the rows in `order`, once each."""
     done = 0
-    while done < order.size:
-        with interrupts_wait():
+    with interrupts_wait() as let_through:
+        while done < order.size:
             before, mistakes = model.n_steps, int(model.planes.counts[MISTAKES])
             done += _visit_some(model, data, order[done:], chosen, walk)
             visited = model.n_steps - before
             n_mistakes = int(model.planes.counts[MISTAKES]) - mistakes
-        report(visited, count_planes(model.planes), n_mistakes / max(visited, 1))
+            report(visited, count_planes(model.planes), n_mistakes / max(visited, 1))
+            let_through()
 
 
 def _visit_some(
