@@ -10,6 +10,8 @@ Names are loaded when they are first used, so importing the package costs nothin
 import importlib
 from typing import Any
 
+from polyplane.quick_imports import no_collection
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -45,11 +47,12 @@ __all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module 'polyplane' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    with no_collection():
+        if name in _MODULES:
+            return importlib.import_module(_MODULES[name])
+        return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

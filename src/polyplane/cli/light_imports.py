@@ -8,13 +8,14 @@ later gets the real ones.
 """
 
 import contextlib
-import gc
 import importlib
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from polyplane.quick_imports import no_collection
 
 __all__ = ["imported_lightly"]
 
@@ -47,26 +48,13 @@ def imported_lightly(module: str, *, with_estimators: bool) -> Any:
     absent: Any = None  # how Python marks what must not be imported
     importlib.import_module("numpy")  # asks itself for what stands in, without end
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_no_collection())
+        stack.enter_context(no_collection(for_good=True))
         stack.enter_context(_standing_in(ABSENT, absent))
         for name in LATER:
             stack.enter_context(_standing_in(name, _Later(name)))
         for name in OF_ESTIMATORS if with_estimators else ():
             importlib.import_module(name)
         return importlib.import_module(module)
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Nothing that an import makes is garbage: looking for some takes a tenth of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.freeze()
-            gc.enable()
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ from polyplane.engine.planes.planes import (
     with_planes,
     zero_planes,
 )
-from polyplane.estimator.fitting import progress
+from polyplane.estimator.fitting import progress, progress_bar
 from polyplane.estimator.fitting.side_by_side import for_each
 from polyplane.estimator.planes import hyperplane_classifier
 from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
@@ -410,7 +410,7 @@ def test_not_verbose_is_silent(estimator, capsys):
 
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_a_notebook_without_widgets_gets_plain_lines(is_stream, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(progress, "get_console", lambda: Console(force_jupyter=True))
+    monkeypatch.setattr(progress_bar, "get_console", lambda: Console(force_jupyter=True))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(progress, "BETWEEN_LINES", np.inf)  # loops may be compiled for longer
     model = AMMClassifier(verbose=True, max_iter=2, random_state=0)

@@ -1,26 +1,17 @@
-"""A bar for work that takes long: rows a second, the model's size, its error, time left."""
+"""Work that takes long, as it is told: rows a second, the model's size, its error, time left.
+
+Bars are drawn by `progress_bar.py`, unless someone else listens.
+"""
 
 import contextlib
-import importlib.util
+import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-
-from rich import get_console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Task as RichTask
-from rich.text import Text
+from typing import Any
 
 __all__ = [
     "Lines",
@@ -74,11 +65,6 @@ def heard_by(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-class _RowsPerSecond(ProgressColumn):
-    def render(self, task: RichTask) -> Text:
-        return Text(f"{task.finished_speed or task.speed or 0:,.0f} rows/s")
-
-
 def silence(n_rows: int, size: int, error: float) -> None:
     """Tell nobody."""
 
@@ -120,9 +106,9 @@ class Lines:
         self.say(", ".join(parts))
 
 
-def _draws_bars() -> bool:
-    """A notebook without ipywidgets cannot; rich would ask for them again and again."""
-    return not get_console().is_jupyter or importlib.util.find_spec("ipywidgets") is not None
+def _bars() -> Any:
+    """What draws them: few fits show one, and rich takes its time to be imported."""
+    return importlib.import_module("polyplane.estimator.fitting.progress_bar")
 
 
 @contextlib.contextmanager
@@ -143,26 +129,13 @@ def progress(
     if not shown:
         yield silence
         return
-    if not _draws_bars():
+    if not _bars().can_be_drawn():
         lines = Lines(print, title, n_rows)
         yield lambda n_visited, size, error: lines(n_visited, in_words(size, unit, error))
         lines.tell(time.monotonic())
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        _RowsPerSecond(),
-        TextColumn("{task.fields[words]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns) as bar:
-        task = bar.add_task(title, total=n_rows, words="")
-
-        def report(n_visited: int, size: int, error: float) -> None:
-            bar.update(task, advance=n_visited, words=in_words(size, unit, error))
-
-        yield report
+    with _bars().bar_of_rows(title, n_rows) as show:
+        yield lambda n_visited, size, error: show(n_visited, in_words(size, unit, error))
 
 
 @dataclass
@@ -207,29 +180,15 @@ def stream_progress(title: str, n_passes: int, shown: bool) -> Iterator[Callable
         if not shown:
             yield lambda _, n_rows: None
             return
-        if not _draws_bars():
+        if not _bars().can_be_drawn():
             lines = Lines(print, title, None)
             yield lambda _, n_rows: lines(n_rows, in_words(latest.size, latest.unit, math.nan))
             lines.tell(time.monotonic())
             return
-        columns = (
-            TextColumn("{task.description}: pass {task.fields[now]} of " + str(n_passes)),
-            TextColumn("{task.completed:,.0f} rows"),
-            _RowsPerSecond(),
-            TextColumn("{task.fields[words]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        bar = stack.enter_context(Progress(*columns))
-        task = bar.add_task(title, total=None, now=1, words="")
-        n_of_pass = 0
+        show = stack.enter_context(_bars().bar_of_passes(title, n_passes))
 
-        def show(n_completed: int, n_rows: int) -> None:
-            nonlocal n_of_pass
-            n_of_pass += n_rows if n_completed == 0 else 0
-            total = n_of_pass * n_passes if n_completed > 0 else None
+        def tell(n_completed: int, n_rows: int) -> None:
             error = latest.error if n_completed == 0 else math.nan
-            words = in_words(latest.size, latest.unit, error)
-            bar.update(task, advance=n_rows, now=n_completed + 1, total=total, words=words)
+            show(n_completed, n_rows, in_words(latest.size, latest.unit, error))
 
-        yield show
+        yield tell
