@@ -69,15 +69,22 @@ def test_verbs_that_do_not_train_load_no_scikit_learn(words, after_each):
 
 
 LATER = """
-from polyplane.cli.light_imports import LATER, imported_lightly
+from polyplane.cli.light_imports import FUNCTIONS_LATER, LATER, imported_lightly
 imported_lightly("polyplane.cli.verbs.train", with_estimators=True)
 import sys
 import sklearn.utils.fixes as fixes, numpy as np
-asked_for = {"scipy.optimize", "scipy.special"} if hasattr(fixes, "line_search_wolfe1") else set()
-loaded = sys.modules.keys() & set(LATER) - asked_for  # by scikit-learn 1.6 itself
+of_optimize = {"scipy.optimize", "scipy.special", "scipy.linalg", *FUNCTIONS_LATER}
+asked_for = of_optimize if hasattr(fixes, "line_search_wolfe1") else set()
+loaded = sys.modules.keys() & {*LATER, *FUNCTIONS_LATER, "yaml"} - asked_for  # by 1.6 itself
 assert not loaded, loaded
 assert "scipy.stats" not in sys.modules and "pandas" not in sys.modules
 print(fixes._mode(np.array([1, 2, 2]), axis=0)[0])  # uses scipy.stats
+import scipy.sparse as sp
+from sklearn.utils import extmath, sparsefuncs
+rows = sp.csr_matrix([[1.0, 2.0], [3.0, 4.0]])
+print((sparsefuncs._implicit_column_offset(rows, np.ones(2)) @ np.ones(2))[1])  # a LinearOperator
+print(fixes.laplacian(np.ones((2, 2)))[0, 1], round(extmath.fast_logdet(np.eye(2)), 1))
+print(sp.linalg.norm(rows[0, :1]), sp.csgraph.connected_components(rows)[0])
 import pandas, scipy.stats
 from sklearn.linear_model import LogisticRegression
 frame = pandas.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]})
@@ -87,4 +94,4 @@ print(LogisticRegression().fit(frame, [0, 0, 1, 1]).feature_names_in_[0], scipy.
 
 def test_what_was_left_out_is_there_for_who_needs_it_later():
     done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True)
-    assert done.stdout.split() == ["[2]", "a", "0.5"], done.stderr
+    assert done.stdout.split() == ["[2]", "5.0", "-1.0", "0.0", "1.0", "1", "a", "0.5"], done.stderr

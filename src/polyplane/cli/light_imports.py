@@ -1,14 +1,15 @@
 """Imports without what no verb uses of them, for a quick start.
 
-scikit-learn and SciPy load scipy.stats, pandas, numpy.f2py and other large parts, together a
-second, for functions that nothing here calls: rows reach estimators as arrays. While a verb is
-imported,
-pandas counts as not installed and something stands in the place of the others; whoever needs them
-later gets the real ones.
+scikit-learn and SciPy load scipy.stats, scipy.linalg, pandas, numpy.f2py and other large parts,
+together a second, for functions that nothing here calls: rows reach estimators as arrays. While a
+verb is imported, pandas counts as not installed and something stands in the place of the others;
+whoever needs them later gets the real ones.
 """
 
 import contextlib
 import importlib
+import importlib.util
+import os
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
@@ -22,9 +23,14 @@ __all__ = ["imported_lightly"]
 OF_ESTIMATORS = ("sklearn.base", "sklearn.utils.multiclass")
 ABSENT = "pandas"
 LATER = (
-    "numpy.f2py", "numpy.testing", "pyarrow.compute", "scipy.optimize", "scipy.special",
-    "scipy.stats", "sklearn.pipeline", "sklearn.preprocessing",
+    "numpy.f2py", "numpy.testing", "pyarrow.compute", "scipy.linalg", "scipy.optimize",
+    "scipy.special", "scipy.stats", "sklearn.pipeline", "sklearn.preprocessing",
 )  # fmt: skip
+FILES_OF_NUMBA = "yaml"  # which reads settings by it, where there are any
+FUNCTIONS_LATER = {  # which scikit-learn takes out of these to call them, if at all, by itself
+    "scipy.sparse.csgraph": ("laplacian",),
+    "scipy.sparse.linalg": ("LinearOperator", "cg"),
+}
 
 
 class _Later(ModuleType):
@@ -38,6 +44,15 @@ class _Later(ModuleType):
         """`__path__` is asked for where a part of the module is imported."""
         if name.startswith("__") and name != "__path__":
             raise AttributeError(name)
+        functions = FUNCTIONS_LATER.get(self.__name__, ())
+        if functions and name == "__path__":  # or a name of the module: nobody knows which
+            parent, _, child = self.__name__.rpartition(".")
+            return [os.path.join(path, child) for path in sys.modules[parent].__path__]
+        if name in functions:
+            return lambda *given, **named: self._real(name)(*given, **named)
+        return self._real(name)
+
+    def _real(self, name: str) -> Any:
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         return getattr(importlib.import_module(self.__name__), name)
@@ -50,10 +65,15 @@ def imported_lightly(module: str, *, with_estimators: bool) -> Any:
     with contextlib.ExitStack() as stack:
         stack.enter_context(no_collection(for_good=True))
         stack.enter_context(_standing_in(ABSENT, absent))
-        for name in LATER:
+        is_there = importlib.util.find_spec(FILES_OF_NUMBA) is not None
+        for name in (*LATER, FILES_OF_NUMBA) if is_there else LATER:
             stack.enter_context(_standing_in(name, _Later(name)))
-        for name in OF_ESTIMATORS if with_estimators else ():
-            importlib.import_module(name)
+        if with_estimators:
+            importlib.import_module("scipy.sparse")  # first, so that it knows of what stands in
+            for name in FUNCTIONS_LATER:
+                stack.enter_context(_standing_in(name, _Later(name)))
+            for name in OF_ESTIMATORS:
+                importlib.import_module(name)
         return importlib.import_module(module)
 
 
