@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import Array
@@ -64,7 +63,11 @@ from polyplane.estimator.kernels.kernel_training import (
     make_lines,
     one_by_one,
 )
-from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
+from polyplane.estimator.online_classifier import (
+    A_NUMBER_OF_THREADS,
+    OnlineClassifier,
+    check_fitted,
+)
 from polyplane.estimator.parameters import (
     Range,
     at_least,
@@ -258,7 +261,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
             check_alone(self, y=y, sample_weight=sample_weight)
             return fit_stream(self, X, resumes=True, eval_set=eval_set, callbacks=callbacks)
         with self._recovering(True):
-            check_is_fitted(self)
+            check_fitted(self)
             check_parameters(self)
             course = self._training.course
             check_can_resume(self, course is not None)
@@ -428,7 +431,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
         return tags
 
     def _record(self) -> KernelRecord:
-        check_is_fitted(self)
+        check_fitted(self)
         finished: KernelRecord | None = finished_of(self)
         if finished is None:
             return self._training.record(self._expand, self.combine)
@@ -505,7 +508,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
     @reads_alone
     def n_steps_(self) -> int:
         """Rows visited since training began, by all problems together."""
-        check_is_fitted(self)
+        check_fitted(self)
         return sum(model.n_steps for model in self._training.models)
 
 
@@ -522,7 +525,7 @@ class CachedKernelClassifier(KernelClassifier):
     @writes
     def finish(self) -> Self:
         """What `fit` does in the end, for a stream that pauses."""
-        check_is_fitted(self)
+        check_fitted(self)
         check_can_learn_on(self)
         make_lines(self._training, self._cache_bytes() > 0)
         for model in self._training.models:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
@@ -18,6 +17,7 @@ from polyplane.estimator.fitting.pass_watch import hinge_loss
 from polyplane.estimator.fitting.thread_safety import finished_of, reads, reads_alone
 from polyplane.estimator.input.tables import layout_of
 from polyplane.estimator.input.validation import TrainingData, read_matrix
+from polyplane.estimator.online_classifier import check_fitted
 from polyplane.estimator.planes.kept_rows import rows_kept_of
 from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
 from polyplane.estimator.planes.what_if import WhatIf
@@ -73,7 +73,7 @@ class PlanePrediction:
     # ---- prediction ----------------------------------------------------------------------
 
     def _record(self) -> PlaneRecord:
-        check_is_fitted(self)
+        check_fitted(self)
         finished: PlaneRecord | None = finished_of(self)
         if finished is None:
             return self._record_of(self._training)
@@ -93,7 +93,7 @@ class PlanePrediction:
         )
 
     def _read(self, X: Any) -> tuple[Rows, Array, int]:
-        check_is_fitted(self)
+        check_fitted(self)
         rows = self._mapped_rows(read_matrix(self, X, False, self._training.constant))
         rows = self._prediction_rows(self._training, rows)
         return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
@@ -160,7 +160,7 @@ class PlanePrediction:
 
         Of up to 512 rows of the latest `fit`, as `explain` tells it with these as reference.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         rows = rows_kept_of(self)
         if rows is None:
             raise AttributeError(
@@ -216,21 +216,21 @@ class PlanePrediction:
     @reads_alone
     def n_steps_(self) -> int:
         """Rows visited since training began, by all models together."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self._training.n_steps
 
     @property
     @reads_alone
     def alpha_(self) -> float:
         """The alpha in use: the one given, or the one found by alpha='auto'."""
-        check_is_fitted(self)
+        check_fitted(self)
         return self._training.models[0].alpha
 
     @property
     @reads_alone
     def history_(self) -> Array:
         """Model, step, planes now, created, pruned, error since the point before."""
-        check_is_fitted(self)
+        check_fitted(self)
         models = enumerate(self._training.models)
         notes = [(k, *note) for k, model in models for note in model.history]
         return np.array(notes, HISTORY)
