@@ -40,6 +40,15 @@ def race(
     return {name: statistics.median(seconds) for name, seconds in found.items()}
 
 
+def as_installed(folder: Path | str, **more: str) -> dict[str, str]:
+    """The environment of a process that finds bytecode, as after an installation, or writes it.
+
+    Where Python may not write any, it compiles our files at every start.
+    """
+    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(folder, "bytecode"))}
+    return os.environ | bytecode | more
+
+
 def processor() -> str:
     """The processor's name, where the system tells it."""
     try:
