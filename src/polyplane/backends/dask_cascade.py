@@ -30,9 +30,8 @@ from polyplane.estimator.kernels.cascade import (
     vectors_of,
 )
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.online_classifier import evaluations_of
+from polyplane.estimator.online_classifier import evaluations_of, weights_of_classes
 from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.planes.rounds.travelling_models import weights_of_classes
 from polyplane.kernel.huller import HullerClassifier
 from polyplane.kernel.lasvm import LaSVMClassifier
 
@@ -108,7 +107,7 @@ def fit_cascade(
 def _that_travels(estimator: Any, rows: LoadedRows) -> Any:
     """The estimator as parts have it: what all rows settle is said in numbers."""
     machine = clone(estimator)
-    machine.set_params(class_weight=weights_of_classes(estimator, rows.census()))
+    machine.set_params(class_weight=weights_of_classes(estimator, *rows.census()))
     if len(rows.chunks) > 1 and isinstance(machine.gamma, str):
         told = machine, sampled(rows), rows.n_columns
         machine.set_params(gamma=result_of_sample(rows.client.submit(_gamma, *told, pure=False)))

@@ -50,7 +50,7 @@ from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
 from polyplane.estimator.fitting.progress import Report, progress
 from polyplane.estimator.fitting.resuming import interrupts_wait
 from polyplane.estimator.input.tables import give_layout, layout_of, take_layout, width_of
-from polyplane.estimator.online_classifier import give_evaluations, training_of
+from polyplane.estimator.online_classifier import give_evaluations, training_of, weights_of_classes
 from polyplane.estimator.parameters import check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.rounds.travelling_models import (
@@ -70,7 +70,6 @@ from polyplane.estimator.planes.rounds.travelling_models import (
     next_model,
     set_out,
     shares_of,
-    weights_of_classes,
 )
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
@@ -270,7 +269,7 @@ def _that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on:
         take_layout(machine)  # rows of files are laid out as they are read
     if goes_on:
         _check_known(machine, rows)
-    machine.set_params(class_weight=weights_of_classes(estimator, rows.census()))
+    machine.set_params(class_weight=weights_of_classes(estimator, *rows.census()))
     return machine if rounds is None else machine.set_params(max_iter=int(rounds))
 
 

@@ -32,7 +32,7 @@ from polyplane.model.input.input_rows import check_scores
 
 __all__ = [
     "A_NUMBER_OF_THREADS", "OnlineClassifier", "check_fitted", "evaluations_of",
-    "give_evaluations", "give_training", "record_of", "training_of",
+    "give_evaluations", "give_training", "record_of", "training_of", "weights_of_classes",
 ]  # fmt: skip
 
 A_NUMBER_OF_THREADS = Range(
@@ -165,6 +165,12 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         return copy.deepcopy(vars(self).get("_evals_result", {}))
 
+    # ---- what a machine adds -------------------------------------------------------------
+
+    def _mean_weight(self, weights: Array, n_rows: Array) -> float:
+        """What steps divide the weights of classes by that have so many rows."""
+        return 1.0
+
     # ---- what families share -------------------------------------------------------------
 
     def _draw_seed(self) -> int:
@@ -193,6 +199,22 @@ def check_fitted(estimator: Any) -> None:
     """scikit-learn's check where it would fail; else it takes as long as to predict 100 rows."""
     if training_of(estimator) is None:
         check_is_fitted(estimator)
+
+
+def weights_of_classes(estimator: Any, labels: Array, n_rows: Array) -> dict[Any, float] | None:
+    """The factors of classes of so many rows as steps use them, or None without any.
+
+    A part of the rows cannot tell them.
+    """
+    given, named = estimator.class_weight, labels.tolist()
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        weights = np.array([given.get(label, 1.0) for label in named], np.float64)
+    else:
+        weights = n_rows.sum() / (n_rows.size * n_rows)
+    mean = estimator._mean_weight(weights, n_rows)
+    return dict(zip(named, (weights / mean).tolist(), strict=True))
 
 
 def training_of(estimator: Any) -> Any:

@@ -22,7 +22,6 @@ from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, PlaneTrai
 __all__ = [
     "Census", "Moment", "Piece", "PlaneLearner", "begin_by_sample", "complete_by_sample",
     "count_passes", "end_round", "join_round", "meet_rows", "pass_over", "scale_of",
-    "weights_of_classes",
 ]  # fmt: skip
 
 
@@ -49,10 +48,6 @@ class PlaneLearner(PlaneStarts):
     def _end_pass_of_all(self, model: PlaneModel) -> None:
         """What is done after each pass of all learners but the last."""
 
-    def _mean_weight(self, weights: Array, n_rows: Array) -> float:
-        """What steps divide the weights of classes by that have so many rows."""
-        return 1.0
-
     def _view_of_sample(
         self, training: PlaneTraining, data: TrainingData, is_all: bool
     ) -> TrainingData:
@@ -78,20 +73,6 @@ def _count_visited(machine: PlaneLearner, model: PlaneModel, census: Census) -> 
     visited = census.visited_by(machine)
     _, codes = codes_of(visited.labels, machine._training.labels)
     return int(visited.n_rows[model.codes[codes] != LEFT_OUT].sum())
-
-
-def weights_of_classes(machine: PlaneLearner, census: Census) -> dict[Any, float] | None:
-    """The factors of classes as steps use them, of which a part of the rows cannot tell."""
-    if machine.class_weight is None:
-        return None
-    labels, n_rows = census.labels.tolist(), census.n_rows
-    if isinstance(machine.class_weight, dict):
-        weights = np.array([machine.class_weight.get(label, 1.0) for label in labels], np.float64)
-    else:
-        weights = n_rows.sum() / (n_rows.size * n_rows)
-    return dict(
-        zip(labels, (weights / machine._mean_weight(weights, n_rows)).tolist(), strict=True)
-    )
 
 
 def begin_by_sample(machine: PlaneLearner, X: Any, y: Any, census: Census) -> None:

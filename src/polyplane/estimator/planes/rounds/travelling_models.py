@@ -32,14 +32,13 @@ from polyplane.estimator.planes.rounds.learner import (
     meet_rows,
     pass_over,
     scale_of,
-    weights_of_classes,
 )
 from polyplane.estimator.planes.training import PlaneModel
 
 __all__ = [
     "Along", "Census", "Moment", "Piece", "Shares", "Task", "alone", "become_round", "begun",
     "begun_by_sample", "completed", "count_passes", "learned", "mixed_shares", "next_model",
-    "set_out", "shares_of", "weights_of_classes",
+    "set_out", "shares_of",
 ]  # fmt: skip
 
 NOTHING_WON = np.empty(0, np.int64)
