@@ -11,8 +11,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from joblib import effective_n_jobs
-
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import BadRows, Chunk, DataError
 from polyplane.data.decompress import name_of, open_bytes
@@ -266,9 +264,17 @@ def all_of(
             return list(_chunks_in(kind, file, source, n_rows, options, bad, layout))
         rows = libsvm_text.read(
             file, name_of(source), n_features=options.n_features, base=options.base,
-            text_labels=options.text_labels, bad=bad, n_threads=effective_n_jobs(n_jobs),
+            text_labels=options.text_labels, bad=bad, n_threads=_count_threads(n_jobs),
         )  # fmt: skip
         return list(_with_columns([rows], name_of(source))) if rows.X.shape[0] else []
+
+
+def _count_threads(n_jobs: int | None) -> int:
+    """As joblib counts, which would take longer to load than small files to read."""
+    n_jobs = 1 if n_jobs is None else n_jobs
+    has_affinity = hasattr(os, "sched_getaffinity")
+    n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return n_jobs if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)
 
 
 def _chunks_in(
