@@ -14,6 +14,8 @@ with little shrinkage and more models, and end with next to no error on training
 At last the same is tried with columns as long as they were worth to these trials (`relevance.py`):
 short ones cannot tell yet. That wins on most tables, and is taken wherever it loses nothing; on a
 sample it must win clearly, and of a small one it is not asked: many rows want it less than few.
+Many rows also bear finer columns and more passes than a small sample of them does. Where that has
+chosen coarse ones, both are trained on all rows, one model each, before one is taken.
 """
 
 from collections.abc import Callable
@@ -59,6 +61,9 @@ MUCH_WORSE = 1.05  # times the loss before: trials of few rows think too little 
 CLEARLY, CLEARLY_ON_MANY = 0.985, 0.995  # of the loss: what a change must reach to be taken
 CLEARLY_WITH_LARGE_STEPS = 0.9  # the same of larger steps: where they win less, fits are a gamble
 LEAST_WEIGHED = 0.5  # of the rows must be tried to tell what columns are worth to all of them
+MOST_CONTESTED = 200_000  # rows on which the last two are trained
+FINER: Setting = {"columns": "fine", "directions": "none", "relevance": 1.0}
+FINER_SHRINKS = 3.0  # times the shrinkage of coarser columns
 AS_GOOD = 1.02  # times its loss is no loss of squared hinges, which err less on texts
 OF_TABLES: Setting = {
     "columns": "knots", "init": "subset", "multi_class": "joint", "start_scale": 3.0,
@@ -155,11 +160,13 @@ class Trials:
         n_passes: int,
         most_passes: int,
         begin: Begin,
+        takes_all: bool = False,
     ) -> None:
         self.machine, self.labels, self.seed, self.begin = machine, labels, seed, begin
         self.n_passes, self.most_passes = n_passes, most_passes  # of a fit, and of a long one
         n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
         n_most = max(n_most, min(members.size // SHARE_OF_MANY, 2 * n_most))
+        n_most = members.size if takes_all else n_most
         chosen = self.chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
         self.n_rows, self.is_sample = members.size, chosen.size < members.size
         weights = data.weights[chosen] if data.weights.size else np.ones(chosen.size, np.float32)
@@ -287,7 +294,7 @@ class Trials:
     def _weighed(self, even: Found, n_threads: int, report: Report) -> Found:
         """The same with columns as long as they were worth to its trials, where that is better."""
         given = self.machine.relevance
-        is_small = given == "auto" and self.chosen.size < LEAST_WEIGHED * self.n_rows
+        is_small = given == "auto" and self.is_small_sample()
         if not self.is_table() or _is_linear(even.setting) or given == 0 or is_small:
             return even
         self.weigh(_untimed(even.setting), even.n_splits)
@@ -304,6 +311,41 @@ class Trials:
                 break
             best = found
         return best
+
+    def is_small_sample(self) -> bool:
+        """Whether trials saw too few of the rows to speak for all of them."""
+        return self.chosen.size < LEAST_WEIGHED * self.n_rows
+
+    def finer(self, found: Found, n_threads: int, report: Report) -> Found | None:
+        """What all rows may like better than what a small sample of them has found."""
+        setting = _untimed(found.setting)
+        changes = FINER | {"shrinkage": FINER_SHRINKS * setting["shrinkage"]}
+        names = (*changes, "max_iter")
+        is_open = all(getattr(self.machine, name) == "auto" for name in names)
+        is_coarse = setting["columns"] == "knots" and setting["n_planes"] > 1
+        is_many = self.is_small_sample() and self.n_rows <= MOST_CONTESTED
+        finer = setting | changes
+        if not (is_open and is_coarse and is_many and view_of(finer) in self.maps):
+            return None
+        even = finer | {"relevance": 0.0}
+        judgement = self._judged_as_fitted(even, self.n_passes, 1, n_threads, report)
+        self.weigh(even)
+        found = self._found(finer, self.n_passes, judgement, self.n_passes)
+        return found._replace(worth=self.worth_for(even))
+
+    def better_of(self, one: Found, other: Found, n_threads: int, report: Report) -> Found:
+        """By the loss of one model of each."""
+        both, losses = (one, other), [0.0, 0.0]
+        for each in both:
+            if each.worth is not None:
+                self.worth[self._even_view(each.setting)] = [each.worth] * len(self.splits)
+
+        def work(k: int, report: Report) -> None:
+            setting, n_passes = both[k].setting, int(both[k].setting["max_iter"])
+            losses[k] = self.judge(_untimed(setting), n_passes, report, n_splits=1).loss
+
+        for_each(work, len(both), n_threads, report)
+        return both[int(np.argmin(losses))]
 
     def _is_better(self, weighed: Found, before: Found) -> bool:
         """Whether weights are to be taken; larger powers, and on a sample, only if it is clear."""

@@ -91,23 +91,18 @@ class SearchedFit(HyperplaneClassifier):
             )
         n_rows = members.size if n_to_come is None else n_to_come
         n_passes, most_passes = passes_for(n_rows), passes_for(n_rows, LONG_PASSES)
-        views: dict[View, TrainingData] = {}
-        one_writes = threading.Lock()
-
-        def begin(setting: Setting, split: Split, member: int) -> Begun:
-            with one_writes:
-                if split.view not in views:
-                    views[split.view] = written_out(split.columns, split.data)
-            seen = views[split.view]._replace(weights=split.data.weights)
-            return self._trial(setting, split, seen, labels, seed_of(seed, member))
-
-        trials = Trials(self, data, members, labels, seed, n_passes, most_passes, begin)
+        trials = self._trials(data, members, labels, seed, n_passes, most_passes)
         found = trials.first_guess | {"max_iter": n_passes}
         self._calibration, self._worth = 1.0, None
         if self.search and any(getattr(self, name) == "auto" for name in trials.SEARCHED):
-            title = f"{self._title()}: settings"
+            title, n_threads = f"{self._title()}: settings", effective_n_jobs(self.n_jobs)
             with progress(title, trials.count_steps(), self._shows(), is_search=True) as report:
-                best = trials.run(effective_n_jobs(self.n_jobs), report)
+                best = trials.run(n_threads, report)
+                finer = trials.finer(best, n_threads, report)
+                if finer is not None:
+                    given = data, members, labels, seed, n_passes, most_passes
+                    on_all = self._trials(*given, takes_all=True)
+                    best = on_all.better_of(best, finer, n_threads, report)
             self._calibration, self._worth = best.calibration, best.worth
             if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
                 self._reached = Reached(data, best.rows, best.loss)
@@ -121,6 +116,30 @@ class SearchedFit(HyperplaneClassifier):
         if not trials.may_be_several(found):
             found["n_estimators"] = 1
         return found
+
+    def _trials(
+        self,
+        data: TrainingData,
+        members: Array,
+        labels: Array,
+        seed: int,
+        n_passes: int,
+        most_passes: int,
+        takes_all: bool = False,
+    ) -> Trials:
+        """Trials that this machine makes, each map of the columns written out once."""
+        views: dict[View, TrainingData] = {}
+        one_writes = threading.Lock()
+
+        def begin(setting: Setting, split: Split, member: int) -> Begun:
+            with one_writes:
+                if split.view not in views:
+                    views[split.view] = written_out(split.columns, split.data)
+            seen = views[split.view]._replace(weights=split.data.weights)
+            return self._trial(setting, split, seen, labels, seed_of(seed, member))
+
+        passes = n_passes, most_passes
+        return Trials(self, data, members, labels, seed, *passes, begin, takes_all)
 
     def _with_set(self, found: Setting) -> Setting:
         """Settings with those of the user."""

@@ -1,0 +1,55 @@
+"""What a search does with a sample that is too small to speak for all rows."""
+
+import numpy as np
+import pytest
+
+from polyplane import PolyplaneClassifier
+from polyplane.estimator.search import candidates
+
+
+def waves(n=5_000, seed=2):
+    """A column of many waves, which few rows cannot tell from noise, and two that go together."""
+    generator = np.random.default_rng(seed)
+    X = generator.uniform(-1, 1, (n, 4)).astype(np.float32)
+    odds = 6 * X[:, 0] * X[:, 1] + 1.5 * np.sin(40 * X[:, 2])
+    return X, (generator.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    monkeypatch.setattr(candidates, "MOST_ROWS", 400)
+    monkeypatch.setattr(candidates, "SHARE_OF_MANY", 50)
+
+
+@pytest.mark.compiled
+def test_all_rows_may_take_finer_columns_than_a_small_sample_of_them(small_samples, monkeypatch):
+    X, y = waves()
+    found = PolyplaneClassifier(random_state=2).fit(X, y).settings_
+    assert (found["columns"], found["relevance"]) == ("fine", 1)
+    monkeypatch.setattr(candidates, "MOST_CONTESTED", 0)
+    assert PolyplaneClassifier(random_state=2).fit(X, y).settings_["columns"] == "knots"
+
+
+@pytest.mark.compiled
+def test_they_need_not(small_samples):
+    """Smooth columns stay coarse."""
+    generator = np.random.default_rng(0)
+    X = generator.uniform(-1, 1, (4_000, 4)).astype(np.float32)
+    y = (generator.random(4_000) < 1 / (1 + np.exp(-6 * X[:, 0] * X[:, 1]))).astype(int)
+    assert PolyplaneClassifier(random_state=0).fit(X, y).settings_["columns"] != "fine"
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "given",
+    [{"columns": "knots"}, {"relevance": 0.0}, {"directions": "none"}, {"max_iter": 12}],
+    ids=repr,
+)
+def test_what_is_set_is_not_contested(small_samples, monkeypatch, given):
+    def contested(*_):
+        raise AssertionError("nothing is left to contest")
+
+    monkeypatch.setattr(candidates.Trials, "better_of", contested)
+    X, y = waves(1_500)
+    found = PolyplaneClassifier(random_state=2, **given).fit(X, y).settings_
+    assert given.items() <= found.items()
