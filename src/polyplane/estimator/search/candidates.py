@@ -12,8 +12,8 @@ model is tried, until the settings are found; two of them then tell how many pas
 Where losses still fall by then, rows hardly contradict each other: such data want a long training
 with little shrinkage and more models, and end with next to no error on training rows.
 At last the same is tried with columns as long as they were worth to these trials (`relevance.py`):
-short ones cannot tell yet. That wins on most tables, and is taken wherever it loses nothing; on a
-sample it must win clearly, and of a small one it is not asked: many rows want it less than few.
+short ones cannot tell yet. That wins on most tables, and is taken wherever it loses nothing; a
+small sample of the rows is not asked: many rows want it less than few.
 Many rows also bear finer columns and more passes than a small sample of them does. Where that has
 chosen coarse ones, both are trained on all rows, one model each, before one is taken.
 """
@@ -348,16 +348,15 @@ class Trials:
         return both[int(np.argmin(losses))]
 
     def _is_better(self, weighed: Found, before: Found) -> bool:
-        """Whether weights are to be taken; larger powers, and on a sample, only if it is clear."""
-        is_first = before.setting["relevance"] == 0 and not self.is_sample
+        """Whether weights are to be taken; larger powers only if it is clear."""
         n_splits = min(weighed.n_splits, before.n_splits)
         of_weighed, of_before = (
             self._judged_as_fitted(_untimed(one.setting), one.n_tried, n_splits)
             for one in (weighed, before)
         )
-        if is_first:
+        if before.setting["relevance"] == 0:
             return of_weighed.loss < of_before.loss
-        return of_weighed.clearly_beats(of_before, CLEARLY)
+        return of_weighed.clearly_beats(of_before, self.clearly)
 
     def _with_passes(self, best: Setting, n_threads: int, report: Report) -> Found:
         """As many passes as are worth their time, and the calibration after them."""
