@@ -80,9 +80,8 @@ def frame_of(X: Any) -> Frame:
         columns = [_array_of(X[:, k], k) for k in range(X.shape[1])]
         return Frame(list(range(X.shape[1])), columns, len(X))
     if _is_pandas(X):
-        names = list(X.columns)
-        columns = [_array_of_series(X.iloc[:, k], name) for k, name in enumerate(names)]
-        return Frame(names, columns, len(X))
+        columns = [_array_of_series(series, name) for name, series in X.items()]
+        return Frame(list(X.columns), columns, len(X))
     if isinstance(X, pa.RecordBatch):
         table = pa.Table.from_batches([X])
     elif isinstance(X, pa.RecordBatchReader):
@@ -121,7 +120,7 @@ def _array_of_series(series: Any, name: Any) -> Any:
         raise ValueError(f"Complex data not supported: column {name!r} holds it.")
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return pa.array(np.ascontiguousarray(series.to_numpy()))
-    if hasattr(series, "sparse"):
+    if type(dtype).__name__ == "SparseDtype":  # asking for `series.sparse` takes much longer
         return _array_of_series(series.sparse.to_dense(), name)
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _array_of(series.to_numpy(), name)

@@ -101,6 +101,9 @@ def stripped(values: Any, codes: Array) -> Texts:
     """Texts of values as they are written: spaces around them don't count, and some are missing."""
     plain = pc.utf8_trim_whitespace(values)
     is_missing = pc.is_in(plain, value_set=_missing_texts())
+    is_clean = not plain.null_count and not _truths(is_missing).any()
+    if is_clean and pc.count_distinct(plain).as_py() == len(plain):
+        return Texts(plain, codes)
     return _with_different(plain, is_missing, codes)
 
 
