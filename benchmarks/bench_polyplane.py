@@ -50,7 +50,7 @@ def measure(name):
         start = time.perf_counter()
         one_thread.predict(X_test)
         times.append(1e6 * (time.perf_counter() - start) / len(y_test))
-    return found | {"microseconds": min(times)}
+    return found | {"microseconds": min(times), "n_test": len(y_test)}
 
 
 def rivals_of(name, peers, boosters):
@@ -74,6 +74,8 @@ def verdict(name, ours, peers, boosters):
     boosted = {rival: one for rival, one in boosters.get(name, {}).items() if "error" in one}
     light, cat = boosted.get("LightGBM 400"), boosted.get("CatBoost")
     losses = [one["loss"] for rival, one in boosted.items() if rival != "logistic"]
+    is_one_part = name not in tables.TABLES or tables.TABLES[name].n_folds == 1
+    standard_error = np.sqrt(mean * (100 - mean) / ours["n_test"])
     return {
         "close": mean <= min(rivals.values()) + CLOSE if rivals else None,
         "near": mean <= min(rivals.values()) + NEAR if rivals else None,
@@ -82,6 +84,7 @@ def verdict(name, ours, peers, boosters):
         "faster than CatBoost": seconds < cat["seconds"] if cat else None,
         "3 times LightGBM": seconds <= 3 * light["seconds"] if light else None,
         "10 times LightGBM": seconds <= 10 * light["seconds"] if light else None,
+        "steady": bool(np.std(ours["errors"]) <= standard_error) if is_one_part else None,
     }
 
 
@@ -141,7 +144,9 @@ def report(found, peers, boosters):
         f"within {NEAR}: {counts['near']}; of the linear ones within {CLOSE}: {counts['linear']}. "
         f"Log-loss at or below the best booster's: {counts['loss']}. Fit, search included, faster "
         f"than CatBoost: {counts['faster than CatBoost']}; at most 3 times LightGBM with 400 "
-        f"trees: {counts['3 times LightGBM']}, at most 10 times: {counts['10 times LightGBM']}.",
+        f"trees: {counts['3 times LightGBM']}, at most 10 times: {counts['10 times LightGBM']}. "
+        "Seeds deviate by no more than the standard error of their mean error on the test rows: "
+        f"{counts['steady']}.",
     )
 
 
