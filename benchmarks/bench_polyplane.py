@@ -136,6 +136,7 @@ def main(names=None):
     PolyplaneClassifier(random_state=0, units=2, search=False).fit(X, y)
     PolyplaneClassifier(random_state=0).fit(X, y)  # compiles
     has_lightgbm = importlib.util.find_spec("lightgbm") is not None
+    seconds_of_lightgbm("checkerboard", 0, has_lightgbm)  # starts its threads
     found = json.loads(FILE.read_text()) if FILE.exists() and not names else {}
     for name in names or [*sets.NAMES, *tables.TABLES]:
         if name not in found:
