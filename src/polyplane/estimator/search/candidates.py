@@ -36,7 +36,7 @@ from polyplane.estimator.search.relevance import POWERS, Worth, mean_worth, weig
 from polyplane.model.input.column_maps import ColumnMap, can_turn, column_map
 from polyplane.model.many_classes.decomposition import Decomposition
 
-__all__ = ["Begun", "Found", "Setting", "Split", "Trials", "View"]
+__all__ = ["Begun", "Found", "Problem", "Setting", "Split", "Trials", "View"]
 
 Setting = dict[str, Any]
 MOST_ROWS = 20_000  # to train a trial on
@@ -129,6 +129,17 @@ class Begun(NamedTuple):
 Begin = Callable[[Setting, Split, int], Begun]  # the last is the place in an ensemble
 
 
+class Problem(NamedTuple):
+    """What is to be fitted."""
+
+    data: TrainingData
+    members: Array  # rows with a weight
+    labels: Array
+    seed: int
+    n_passes: int
+    most_passes: int  # of a long training
+
+
 class Found(NamedTuple):
     """The best setting, and how it did on rows that its trials had not seen."""
 
@@ -151,19 +162,10 @@ class Trials:
     )  # fmt: skip
 
     def __init__(
-        self,
-        machine: Any,
-        data: TrainingData,
-        members: Array,
-        labels: Array,
-        seed: int,
-        n_passes: int,
-        most_passes: int,
-        begin: Begin,
-        takes_all: bool = False,
+        self, machine: Any, problem: Problem, begin: Begin, takes_all: bool = False
     ) -> None:
-        self.machine, self.labels, self.seed, self.begin = machine, labels, seed, begin
-        self.n_passes, self.most_passes = n_passes, most_passes  # of a fit, and of a long one
+        data, members, labels, seed, self.n_passes, self.most_passes = problem
+        self.machine, self.labels, self.begin = machine, labels, begin
         n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
         n_most = max(n_most, min(members.size // SHARE_OF_MANY, 2 * n_most))
         n_most = members.size if takes_all else n_most

@@ -22,7 +22,7 @@ from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.new_models import seed_of
 from polyplane.estimator.planes.training import PlaneTraining
-from polyplane.estimator.search.candidates import Begun, Setting, Split, Trials, View
+from polyplane.estimator.search.candidates import Begun, Problem, Setting, Split, Trials, View
 from polyplane.estimator.search.halving import calibrated
 from polyplane.estimator.search.relevance import Worth, weights_of, worth_of
 from polyplane.model.input.column_maps import ColumnMap
@@ -91,7 +91,8 @@ class SearchedFit(HyperplaneClassifier):
             )
         n_rows = members.size if n_to_come is None else n_to_come
         n_passes, most_passes = passes_for(n_rows), passes_for(n_rows, LONG_PASSES)
-        trials = self._trials(data, members, labels, seed, n_passes, most_passes)
+        problem = Problem(data, members, labels, seed, n_passes, most_passes)
+        trials = self._trials(problem)
         found = trials.first_guess | {"max_iter": n_passes}
         self._calibration, self._worth = 1.0, None
         if self.search and any(getattr(self, name) == "auto" for name in trials.SEARCHED):
@@ -100,8 +101,7 @@ class SearchedFit(HyperplaneClassifier):
                 best = trials.run(n_threads, report)
                 finer = trials.finer(best, n_threads, report)
                 if finer is not None:
-                    given = data, members, labels, seed, n_passes, most_passes
-                    on_all = self._trials(*given, takes_all=True)
+                    on_all = self._trials(problem, takes_all=True)
                     best = on_all.better_of(best, finer, n_threads, report)
             self._calibration, self._worth = best.calibration, best.worth
             if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
@@ -117,16 +117,7 @@ class SearchedFit(HyperplaneClassifier):
             found["n_estimators"] = 1
         return found
 
-    def _trials(
-        self,
-        data: TrainingData,
-        members: Array,
-        labels: Array,
-        seed: int,
-        n_passes: int,
-        most_passes: int,
-        takes_all: bool = False,
-    ) -> Trials:
+    def _trials(self, problem: Problem, takes_all: bool = False) -> Trials:
         """Trials that this machine makes, each map of the columns written out once."""
         views: dict[View, TrainingData] = {}
         one_writes = threading.Lock()
@@ -136,10 +127,10 @@ class SearchedFit(HyperplaneClassifier):
                 if split.view not in views:
                     views[split.view] = written_out(split.columns, split.data)
             seen = views[split.view]._replace(weights=split.data.weights)
-            return self._trial(setting, split, seen, labels, seed_of(seed, member))
+            seed = seed_of(problem.seed, member)
+            return self._trial(setting, split, seen, problem.labels, seed)
 
-        passes = n_passes, most_passes
-        return Trials(self, data, members, labels, seed, *passes, begin, takes_all)
+        return Trials(self, problem, begin, takes_all)
 
     def _with_set(self, found: Setting) -> Setting:
         """Settings with those of the user."""
