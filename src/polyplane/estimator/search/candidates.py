@@ -303,16 +303,20 @@ class Trials:
         worth = self.worth_for(even.setting)
         best = even
         for power in POWERS if given == "auto" else (float(given),):
-            setting = _untimed(even.setting) | {"relevance": power}
-            found = (
-                self._as_long(setting, n_threads, report)
-                if even.is_long
-                else self._with_passes(setting, n_threads, report)
-            )._replace(worth=worth)
+            found = self._as_before(even, power, n_threads, report)._replace(worth=worth)
             if given == "auto" and not self._is_better(found, best):
                 break
             best = found
         return best
+
+    def _as_before(self, even: Found, power: float, n_threads: int, report: Report) -> Found:
+        """The same with weights; few rows, for which it costs little, choose passes anew."""
+        setting = even.setting | {"relevance": power}
+        if self.chosen.size < FEW_ROWS and not even.is_long:
+            return self._with_passes(_untimed(setting), n_threads, report)
+        tried = _untimed(setting), even.n_tried, even.n_splits
+        judged = self._judged_as_fitted(*tried, n_threads, report)
+        return even._replace(setting=setting, calibration=judged.calibration, loss=judged.loss)
 
     def is_small_sample(self) -> bool:
         """Whether trials saw too few of the rows to speak for all of them."""
@@ -324,7 +328,7 @@ class Trials:
         changes = FINER | {"shrinkage": FINER_SHRINKS * setting["shrinkage"]}
         names = (*changes, "max_iter")
         is_open = all(getattr(self.machine, name) == "auto" for name in names)
-        is_coarse = setting["columns"] == "knots" and setting["n_planes"] > 1
+        is_coarse = setting["columns"] == "knots" and setting["n_planes"] > 1 and not found.is_long
         is_many = self.is_small_sample() and self.n_rows <= MOST_CONTESTED
         finer = setting | changes
         if not (is_open and is_coarse and is_many and view_of(finer) in self.maps):
