@@ -10,7 +10,7 @@ import pytest
 from polyplane.estimator.planes import contest
 from polyplane.estimator.planes.contest import later_half
 
-__all__ = ["looks_at_held_out_rows", "lowest_after_looks"]
+__all__ = ["looks_at_held_out_rows", "lowest_after_looks", "lowest_as_fitted"]
 
 
 class Look(NamedTuple):
@@ -55,3 +55,23 @@ def lowest_after_looks(seen, name):
         assert list(after) == [value for value in before if value in after]
     recent = {value: later_half(np.array([each[value] for each in errors])) for value in errors[-1]}
     return min(recent, key=lambda value: recent[value].mean())
+
+
+def lowest_as_fitted(seen, name, n_rows):
+    """The value that should have won, if models of all rows were judged first, and then parts.
+
+    Of a trial that leaves out a part there are two looks: at that part and at the others.
+    """
+    learned = {
+        getattr(one.machine, name): one.is_wrong.mean() for one in seen if one.rows.size == n_rows
+    }
+    of_parts = [one for one in seen if one.rows.size < n_rows]
+    more = {}
+    for left, kept in zip(of_parts[::2], of_parts[1::2], strict=True):
+        assert left.training is kept.training
+        assert sorted([*left.rows, *kept.rows]) == list(range(n_rows))
+        value = getattr(left.machine, name)
+        more.setdefault(value, []).append(left.is_wrong.mean() - kept.is_wrong.mean())
+    n_parts = max(map(len, more.values()))
+    expected = {v: learned[v] + np.mean(each) for v, each in more.items() if len(each) == n_parts}
+    return min(expected, key=expected.get)

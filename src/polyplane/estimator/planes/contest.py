@@ -1,14 +1,22 @@
-"""Values of a parameter side by side: the better ones go on, and the last one left has won.
+"""Values of a parameter side by side: which is best for a fit.
 
-Each value is tried by trials that leave out a part of the rows each and are judged by it. They make
-the passes of the fit itself, for what is best after three passes need not be after ten. And with
-small alphas a model is luck: its error moves by points from pass to pass, and from one part of the
-rows to another. So a value counts by its mean error over all parts and the later half of the looks,
-and is clearly behind only where it is so beyond that luck, too.
+`winner` lets the better ones go on, and the last one left has won. Each value is tried by trials
+that leave out a part of the rows each and are judged by it. They make the passes of the fit itself,
+for what is best after three passes need not be after ten. And with small alphas a model is luck:
+its error moves by points from pass to pass, and from one part of the rows to another. So a value
+counts by its mean error over all parts and the later half of the looks, and is clearly behind only
+where it is so beyond that luck, too. Values that have reached the same planes go on together where
+that costs no more than one of them: they may part later. Where those that stay and those that leave
+are close, they are judged by more rows, if there are more.
+
+`best_as_fitted` judges the very models that fits would leave: where luck is most of what parts
+errors, means over parts say little of them. Models of all rows are trained with each value. Such a
+model is likely to err as often as on the rows it has learned from, and as much more often as models
+that left out a part did on that part: that much depends on the value, and little on luck.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,13 +24,25 @@ import numpy as np
 from polyplane.engine.planes.planes import Array, same_bits
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.packs import Trial, pass_together, wrong_rows
+from polyplane.estimator.planes.packs import (
+    NO_PART,
+    Trial,
+    count_passes,
+    fit_a_pack,
+    pass_together,
+    wrong_rows,
+)
 
-__all__ = ["Contender", "clearly_behind", "later_half", "looks_of", "most_passes", "winner"]
+__all__ = [
+    "Contender", "Rules", "best_as_fitted", "clearly_behind", "later_half", "looks_of",
+    "most_passes", "winner",
+]  # fmt: skip
 
 LOOKS = {0.2: 4, 0.4: 3, 0.6: 2, 0.8: 1}  # values that go on after so much of the passes, at most
 LOOKS_AT_MANY = {0.2: 2, 0.7: 1}  # the same of many rows, of which a pass tells more
 FAR_BEHIND = 1.5  # standard errors of the difference to the best
+CLOSE = 2.0  # the same, of the rows alone, between those that stay and those that leave
+HOPELESS = 2.0  # standard errors of the difference to the best, of a part of the rows
 
 
 @dataclass
@@ -39,6 +59,22 @@ class Contender:
         self.is_wrong = np.concatenate(seen)
         self.errors.append([float(part.mean()) for part in seen])
 
+    def look_at_more(self, data: TrainingData, rows: Array) -> None:
+        """The same look with more rows of a single part."""
+        (trial,) = self.trials
+        self.is_wrong = np.concatenate([self.is_wrong, wrong_rows(trial, data, rows)])
+        self.errors[-1] = [float(self.is_wrong.mean())]
+
+    def see_like(self, other: "Contender") -> None:
+        """Take over what was seen of one that has reached the same planes."""
+        self.is_wrong = other.is_wrong
+        self.errors.append(list(other.errors[-1]))
+
+    @property
+    def recent_error(self) -> float:
+        """By which it counts."""
+        return float(later_half(np.array(self.errors)).mean())
+
     def equals(self, other: "Contender") -> bool:
         """Whether both have reached the same planes, so that both get the same rows wrong."""
         pairs = zip(self.trials, other.trials, strict=True)
@@ -49,7 +85,8 @@ class Contender:
 def looks_of(n_passes: int, has_many_rows: bool) -> dict[int, int]:
     """After which passes there is a look, and how many values go on."""
     looks = LOOKS_AT_MANY if has_many_rows else LOOKS
-    return {math.ceil(n_passes * share): stay for share, stay in looks.items()}
+    by_pass = {math.ceil(n_passes * share): stay for share, stay in looks.items()}
+    return by_pass | {n_passes: 1}  # of those that were equal before
 
 
 def most_passes(n_values: int, looks: Mapping[int, int]) -> int:
@@ -83,46 +120,121 @@ def clearly_behind(is_wrong: Array, errors: Array) -> Array:
     return behind
 
 
-def winner(
-    contenders: Sequence[Contender],
-    data: TrainingData,
-    parts: Array,
-    judged_by: Mapping[int, Array],
-    looks: Mapping[int, int],
-    n_threads: int,
-    report: Report,
-) -> int:
+@dataclass(frozen=True)
+class Rules:
+    """How values are tried."""
+
+    data: TrainingData
+    parts: Array  # the part of each row
+    judged_by: Mapping[int, Array]  # of each part that is left out, rows to judge by
+    more_rows: Array  # of a single part, for values that are close
+    n_threads: int
+    report: Report
+
+    def pass_of(self, trials: Sequence[Trial]) -> None:
+        """One, of all these."""
+        pass_together(trials, self.data, self.parts, self.n_threads, self.report)
+
+
+def winner(contenders: Sequence[Contender], looks: Mapping[int, int], rules: Rules) -> int:
     """The place of the best; of those that are equal all along, the first.
 
-    `parts` is the part of each row, `judged_by` the rows of each part that trials are judged by,
-    and `looks` are those of `looks_of`.
+    `looks` are those of `looks_of`.
     """
     alive, n = list(range(len(contenders))), 0
-    while len(alive) > 1:
+    while len(alive) > 1 and n < max(looks):
         n += 1
-        trials = [trial for k in alive for trial in contenders[k].trials]
-        pass_together(trials, data, parts, n_threads, report)
+        rules.pass_of([trial for k in alive for trial in contenders[k].trials])
         if n in looks:
-            alive = _different(alive, contenders)
-            for k in alive:
-                contenders[k].look(data, judged_by)
-            alive = _better(alive, contenders, looks[n])
+            alike = _looked_at(alive, contenders, rules)
+            stay = _better([same[0] for same in alike], contenders, looks[n], rules)
+            alive = sorted(k for same in alike if same[0] in stay for k in same)
     return alive[0]
 
 
-def _different(alive: Sequence[int], contenders: Sequence[Contender]) -> list[int]:
-    """The first of each that have reached the same."""
-    found: list[int] = []
+def _looked_at(
+    alive: Sequence[int], contenders: Sequence[Contender], rules: Rules
+) -> list[list[int]]:
+    """Places of those that have reached the same, together, after a look at each kind."""
+    alike: list[list[int]] = []
     for k in alive:
-        if not any(contenders[k].equals(contenders[other]) for other in found):
-            found.append(k)
-    return found
+        same = [each for each in alike if contenders[k].equals(contenders[each[0]])]
+        if not same:
+            contenders[k].look(rules.data, rules.judged_by)
+            alike.append([k])
+        elif fit_a_pack(contenders[k].trials):  # else each takes its own time
+            contenders[k].see_like(contenders[same[0][0]])
+            same[0].append(k)
+    return alike
 
 
-def _better(alive: Sequence[int], contenders: Sequence[Contender], most: int) -> list[int]:
+def _better(
+    alive: Sequence[int], contenders: Sequence[Contender], most: int, rules: Rules
+) -> list[int]:
     """Those that are not clearly behind, and of them the best."""
     errors = np.array([contenders[k].errors for k in alive])
     is_behind = clearly_behind(np.stack([contenders[k].is_wrong for k in alive]), errors)
-    means = np.where(is_behind, np.inf, [later_half(each).mean() for each in errors])
-    n_left = min(most, int(np.count_nonzero(~is_behind)))
-    return [alive[k] for k in sorted(np.argsort(means, kind="stable")[:n_left].tolist())]
+    rest = [k for k, behind in zip(alive, is_behind, strict=True) if not behind]
+    rest.sort(key=lambda k: contenders[k].recent_error)
+    if rules.more_rows.size and most == 1:
+        for k in _close(rest, contenders, most):
+            contenders[k].look_at_more(rules.data, rules.more_rows)
+        rest.sort(key=lambda k: contenders[k].recent_error)
+    return rest[:most]
+
+
+def _close(ranked: Sequence[int], contenders: Sequence[Contender], most: int) -> list[int]:
+    """Those near the last that stays, if one of them leaves."""
+    if len(ranked) <= most:
+        return []
+    its = contenders[ranked[most - 1]].is_wrong.astype(np.float64)
+    leads = {k: contenders[k].is_wrong - its for k in ranked}
+    near = [
+        k for k, lead in leads.items()
+        if abs(lead.mean()) <= CLOSE * lead.std() / math.sqrt(lead.size)
+    ]  # fmt: skip
+    return near if set(near) & set(ranked[most:]) else []
+
+
+# ---- models as fits would leave them -----------------------------------------------------
+
+
+def best_as_fitted(n_values: int, new: Callable[[int, int], Trial], rules: Rules) -> int:
+    """The value whose model of all rows is likely to err least; of equals the first.
+
+    `new` makes a trial of a value that leaves out a part or, with NO_PART, none. Trials that leave
+    out the same are side by side. Values without hope are tried with no further part.
+    """
+    alive, everything = list(range(n_values)), np.concatenate(list(rules.judged_by.values()))
+    wholes = _trained(alive, NO_PART, new, rules)
+    learned = [float(wrong_rows(each, rules.data, everything).mean()) for each in wholes]
+    more: list[list[float]] = [[] for _ in alive]
+    for part, rows in rules.judged_by.items():
+        before = np.concatenate([each for k, each in rules.judged_by.items() if k != part])
+        is_wrong = {}
+        for k, trial in zip(alive, _trained(alive, part, new, rules), strict=True):
+            is_wrong[k] = wrong_rows(trial, rules.data, rows).astype(np.float64)
+            more[k].append(is_wrong[k].mean() - wrong_rows(trial, rules.data, before).mean())
+        expected = {k: learned[k] + float(np.mean(more[k])) for k in alive}
+        best = min(alive, key=expected.__getitem__)
+        alive = [
+            k
+            for k in alive
+            if _has_hope(expected[k] - expected[best], is_wrong[k] - is_wrong[best])
+        ]
+    return best
+
+
+def _has_hope(behind: float, differences: Array) -> bool:
+    """Whether so much more error, given that of each row left out, may be chance."""
+    return behind <= HOPELESS * float(differences.std()) / math.sqrt(differences.size)
+
+
+def _trained(
+    values: Sequence[int], left_out: int, new: Callable[[int, int], Trial], rules: Rules
+) -> list[Trial]:
+    """Trials of these values after all their passes."""
+    trials = [new(k, left_out) for k in values]
+    for _ in range(count_passes(trials)):
+        rules.pass_of(trials)
+    return trials

@@ -5,7 +5,7 @@ and shown in `prediction.py`, what several learners do in `rounds/learner.py`. E
 machine may override. Models in training and the walk over rows are in `training.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -52,9 +52,16 @@ from polyplane.estimator.parameters import (
     positive,
     with_parameters,
 )
-from polyplane.estimator.planes.contest import Contender, looks_of, most_passes, winner
+from polyplane.estimator.planes.contest import (
+    Contender,
+    Rules,
+    best_as_fitted,
+    looks_of,
+    most_passes,
+    winner,
+)
 from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
-from polyplane.estimator.planes.packs import new_trial
+from polyplane.estimator.planes.packs import NO_PART, Trial, fit_a_pack, members_of, new_trial
 from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.estimator.planes.rounds.learner import PlaneLearner
 from polyplane.estimator.planes.training import (
@@ -77,7 +84,7 @@ __all__ = [
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
 FOLDS = 3  # of the rows, each left out by one trial of a value
 MANY_ROWS = 30_000  # of which half is left out by a single trial, so that a search is no dearer
-MOST_JUDGED = 8_000  # rows by which a trial is judged
+MOST_JUDGED = 8_000  # rows by which a trial is judged, unless two are close in the end
 MOST_BYTES = 1 << 28  # of the first planes of all trials; else each value has but one
 SEED_OF_GIVEN = 0  # the same file gives the same model
 
@@ -402,46 +409,56 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
     ) -> Any:
         """The value of a parameter that does best on rows left out, others being fixed."""
         members = weighty(in_place(data.labels.size), data.weights)
-        parts, judged_by = _parts_of(members, data.labels, seed)
+        parts, judged_by, more_rows = _parts_of(members, data.labels, seed)
+        n_threads = effective_n_jobs(self.n_jobs)
+
+        kept = {part: members_of(data, parts, part) for part in (NO_PART, *judged_by)}
+
+        def new(k: int, left_out: int) -> Trial:
+            settings, rows = {"n_jobs": 1, **fixed, name: values[k]}, kept[left_out]
+            return new_trial(self, settings, data, labels, seed, parts, left_out, rows)
+
+        def tried(total: int, choose: Callable[[Rules], int]) -> Any:
+            shown = progress(f"{self._title()}: {name}", total, self._shows(), is_search=True)
+            with shown as report:
+                best = choose(Rules(data, parts, judged_by, more_rows, n_threads, report))
+            return values[best]
+
+        def steps_of(trials: Sequence[Trial]) -> int:
+            """Of a pass."""
+            return sum(
+                self._count_steps_of_passes(one.training, data, kept[one.left_out], 1)
+                for one in trials
+            )
+
+        n_passes, has_many_rows = int(self.max_iter), members.size >= MANY_ROWS
+        if len(judged_by) > 1 and fit_a_pack([new(0, NO_PART)]):
+            trials = [new(0, part) for part in (NO_PART, *judged_by)]
+            total = len(values) * n_passes * steps_of(trials)
+            return tried(total, lambda rules: best_as_fitted(len(values), new, rules))
         if self._bytes_of_trials(len(values) * len(judged_by), labels, seed) > MOST_BYTES:
             judged_by = {k: judged_by[k] for k in list(judged_by)[:1]}
-        contenders = [
-            Contender(
-                [
-                    new_trial(self, {"n_jobs": 1, **fixed, name: one}, data, labels, seed, parts, k)
-                    for k in judged_by
-                ]
-            )
-            for one in values
-        ]
-        looks = looks_of(int(self.max_iter), members.size >= MANY_ROWS)
-        n_threads = effective_n_jobs(self.n_jobs)
-        of_a_pass = sum(
-            self._count_steps_of_passes(
-                one.training, data, members[parts[members] != one.left_out], 1
-            )
-            for one in contenders[0].trials
-        )
-        total = most_passes(len(values), looks) * of_a_pass
-        with progress(f"{self._title()}: {name}", total, self._shows(), is_search=True) as report:
-            best = winner(contenders, data, parts, judged_by, looks, n_threads, report)
-        return values[best]
+        contenders = [Contender([new(k, part) for part in judged_by]) for k in range(len(values))]
+        looks = looks_of(n_passes, has_many_rows)
+        total = most_passes(len(values), looks) * steps_of(contenders[0].trials)
+        return tried(total, lambda rules: winner(contenders, looks, rules))
 
 
-def _parts_of(members: Array, labels: Array, seed: int) -> tuple[Array, dict[int, Array]]:
-    """The part of each row, and of each part that is left out the rows to judge by."""
+def _parts_of(members: Array, labels: Array, seed: int) -> tuple[Array, dict[int, Array], Array]:
+    """The part of each row, of each part that is left out the rows to judge by, and more rows."""
     parts = np.zeros(labels.size, np.int32)
     if members.size >= MANY_ROWS:
         _, left_out = stratified(members, labels, 0.5, seed)
         parts[left_out] = 1
         share = min(1.0, MOST_JUDGED / left_out.size)
-        return parts, {1: stratified(left_out, labels, share, seed)[1]}
+        later, first = stratified(left_out, labels, share, seed)
+        return parts, {1: first}, later
     judged_by: dict[int, Array] = {}
     n_folds = min(FOLDS, members.size)
     for k in range(n_folds):
         members, judged_by[k] = stratified(members, labels, 1 / (n_folds - k), seed + k)
         parts[judged_by[k]] = k
-    return parts, judged_by
+    return parts, judged_by, np.empty(0, members.dtype)
 
 
 def _check_one_way(X_val: Any, eval_set: Any) -> None:

@@ -58,7 +58,8 @@ from polyplane.estimator.planes.training import (
 )
 
 __all__ = [
-    "Trial", "become_fitted", "count_passes", "new_trial", "pass_together", "wrong_rows",
+    "NO_PART", "Trial", "become_fitted", "count_passes", "fit_a_pack", "members_of",
+    "new_trial", "pass_together", "wrong_rows",
 ]  # fmt: skip
 
 MOST_BYTES = 1 << 20  # of the sums of a pack: what stays near the processor
@@ -82,14 +83,23 @@ def new_trial(
     seed: int,
     parts: Array,
     left_out: int = NO_PART,
+    members: Array | None = None,
 ) -> Trial:
-    """A machine like this one with other settings, before its first pass."""
+    """A machine like this one with other settings, before its first pass.
+
+    Who makes several that leave out the same may give them their `members`.
+    """
     own = data._replace(rows=with_own_page(data.rows))
-    members = weighty(in_place(parts.size), data.weights)
-    if left_out != NO_PART:
-        members = members[parts[members] != left_out]
+    if members is None:
+        members = members_of(data, parts, left_out)
     made, training = begun_like(machine, settings, own, labels, seed, members)
     return Trial(made, training, left_out)
+
+
+def members_of(data: TrainingData, parts: Array, left_out: int) -> Array:
+    """The rows that a trial visits."""
+    members = weighty(in_place(parts.size), data.weights)
+    return members if left_out == NO_PART else members[parts[members] != left_out]
 
 
 def count_passes(trials: Sequence[Trial]) -> int:
@@ -99,6 +109,12 @@ def count_passes(trials: Sequence[Trial]) -> int:
         for trial in trials
         for course in trial.training.courses
     )
+
+
+def fit_a_pack(trials: Sequence[Trial]) -> bool:
+    """Whether they are trained by one reading, so that those of one mind cost no more than one."""
+    models = range(len(trials[0].training.models))
+    return all(_fits_a_pack(trial, k) for trial in trials for k in models)
 
 
 def wrong_rows(trial: Trial, data: TrainingData, rows: Array) -> Array:
