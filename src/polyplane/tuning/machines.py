@@ -33,7 +33,7 @@ MOST_PRODUCTS = 1 << 20  # beyond, they are hashed
 SLACK = 10.0  # price of the Huller's quadratic slack: a hard margin learns noise by heart
 ONE_PLANE: dict[str, Any] = {  # a class is one plane: logistic regression of what columns become
     "n_planes": 1, "units": 1, "directions": "none", "learn_from": "all", "loss": "cross-entropy",
-    "init": "subset", "multi_class": "joint", "start_scale": 3.0,
+    "relevance": 0.0, "init": "subset", "multi_class": "joint", "start_scale": 3.0,
 }  # fmt: skip
 
 
