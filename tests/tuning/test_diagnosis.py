@@ -84,6 +84,35 @@ def test_a_lead_that_would_not_matter_is_not_taken_however_sure():
     assert found.steps[1].lead.z > 3
 
 
+@pytest.mark.parametrize(
+    ("imitated", "verdict"),
+    [(0.1, "linear"), (0.2, "piecewise-linear"), (None, "piecewise-linear")],
+)
+def test_a_machine_that_a_plane_can_imitate_is_linear(imitated, verdict):
+    """It leads because labels are wrong, not because the border is bent."""
+    made = runs_of(others=0.2, amm=0.1)
+    if imitated is not None:
+        made["amm"][0].imitated["linear"] = runs_of(others=imitated)["linear"][0].trial
+    found = advice(made, labels())
+    assert found.verdict == verdict
+    assert ("with wrong labels" in found.sentence) == (verdict == "linear")
+
+
+def test_what_a_plane_can_imitate_asks_for_no_more_rows():
+    made = runs_of(others=0.2, cpm=0.196)
+    assert advice(made, labels()).verdict == "more-data"
+    made["cpm"][0].imitated["linear"] = made["cpm"][0].trial
+    assert advice(made, labels()).verdict == "linear"
+
+
+def test_of_a_step_above_curves_it_counts_whether_curves_can_imitate_it():
+    made = runs_of(others=0.3, additive=0.2, cpm=0.1)
+    made["cpm"][0].imitated["linear"] = made["cpm"][0].trial
+    assert advice(made, labels()).verdict == "piecewise-linear"
+    made["cpm"][0].imitated["additive"] = made["cpm"][0].trial
+    assert advice(made, labels()).verdict == "additive"
+
+
 def test_a_lead_over_a_common_class_is_no_noise():
     y = (np.arange(N) % 10 == 0).astype(np.int64)
     usual = [run_of("majority", y == 1)]

@@ -49,6 +49,35 @@ def test_a_problem_gets_the_verdict_that_it_was_made_for(problem, n_rows, verdic
     assert found.summary.startswith(found.advice.sentence)
 
 
+def planes_with_wrong_labels(share):
+    def problem(n, seed):
+        X, _ = problems.linear(n, seed)
+        clean = (2 * X[:, 0] - X[:, 1] + 0.5 * X[:, 2] > 0).astype(np.int64)
+        return X, problems.flipped(clean, share, seed)
+
+    return problem
+
+
+def more_wrong_labels(problem):
+    return lambda n, seed: (lambda X, y: (X, problems.flipped(y, 0.1, seed + 7)))(*problem(n, seed))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("problem", "verdicts"),
+    [
+        (planes_with_wrong_labels(0.1), {"linear"}),
+        (planes_with_wrong_labels(0.25), {"linear"}),
+        (more_wrong_labels(problems.xor), {"piecewise-linear"}),
+        (more_wrong_labels(problems.rings), {"additive", "kernel"}),
+    ],
+    ids=["linear 10%", "linear 25%", "xor 13%", "rings 10%"],
+)
+def test_wrong_labels_do_not_bend_a_verdict(problem, verdicts, seed):
+    found = explored(*problem(1500, seed), 500, 1500, random_state=seed)
+    assert found.verdict in verdicts, found.summary
+
+
 def test_few_rows_ask_for_more():
     found = explored(*problems.xor(50), 50)
     assert found.verdict == "more-data", found.summary

@@ -2,14 +2,15 @@
 
 The verdict climbs the ladder of `machines.py`. A step is taken if its best machine is better than
 the best so far by more than luck (three standard errors of the paired difference) and by enough to
-matter (a twentieth of the error). Where a step may matter but the rows do not tell, or so few rows
-tell nothing at all, the verdict is `more-data`; where nothing beats the most frequent label and the
-rows would have shown it, `noise`.
+matter (a twentieth of the error), and if the machine below, having learned its answers, does not do
+as well: then only wrong labels stood in the way of that one. Where a step may matter but the rows
+do not tell, or so few rows tell nothing at all, the verdict is `more-data`; where nothing beats
+the most frequent label and the rows would have shown it, `noise`.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ __all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
 SURE, UNSURE = 3.0, 1.5  # standard errors: the best of several leads by some luck
 WORTH = 0.05  # of the error below: less is not worth a dearer machine
 LARGE, LARGE_POINTS = 0.2, 0.02  # of the error below, and of rows: leads not to be missed
-CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise
+CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise; and above
+# what has learned a machine's answers, to be more than linear
 TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell nothing
 LEAST_SAID = 0.002  # of the rows, of which an outlook speaks
 MORE_ROWS = 2  # times as many, for the outlook
@@ -40,6 +42,7 @@ class StepUp:
     below: Run
     lead: Lead
     is_taken: bool
+    is_imitated: bool = False  # the machine below, having learned its answers, is as good
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,20 @@ def _step_up(runs: Runs, name: str, below: str) -> StepUp:
     run, beside = common(runs, name, below)
     lead = lead_of(run, beside)
     is_better = run.error < latest(runs, below).error
+    is_imitated = _is_imitated(run, below)
     is_taken = is_better and lead.z > SURE and lead.points >= WORTH * beside.error
+    is_taken = is_taken and not is_imitated
     if is_taken and MACHINES[name].step == KERNEL:  # planes may have stopped at fewer rows
         planes = [other for other in runs if MACHINES[other].step == PLANES]
         is_taken = all(lead_of(*common(runs, name, other)).z > UNSURE for other in planes)
-    return StepUp(MACHINES[name].step, run, beside, lead, is_taken)
+    return StepUp(MACHINES[name].step, run, beside, lead, is_taken, is_imitated)
+
+
+def _is_imitated(run: Run, below: str) -> bool:
+    """Whether the machine below, having learned its answers, is not clearly behind."""
+    if below not in run.imitated:
+        return False
+    return lead_of(run, replace(run, trial=run.imitated[below])).z <= CLEAR
 
 
 def advice(runs: Runs, y: Array) -> Advice:
@@ -135,19 +147,28 @@ def advice(runs: Runs, y: Array) -> Advice:
     if not steps:
         words = f"A linear machine has {linear.error:.1%}; there was no time for any other."
         return Advice("more-data", words, LINEAR)
+    return Advice("linear", _linear(steps, linear), LINEAR, steps)
+
+
+def _linear(steps: Sequence[StepUp], linear: Run) -> str:
     nearest = max(steps, key=lambda one: one.lead.points)
-    return Advice(
-        "linear",
+    if nearest.is_imitated and nearest.lead.z > UNSURE:
+        return (
+            f"It looks linear, with wrong labels: {nearest.run.machine} has "
+            f"{nearest.run.error:.1%} where a linear machine has {linear.error:.1%}, but one that "
+            f"learns the answers of {nearest.run.machine} is as good."
+        )
+    return (
         f"It looks linear: nothing beats the linear machine's {linear.error:.1%} by enough to "
-        f"matter ({nearest.run.machine}: {_points(nearest.lead)}).",
-        LINEAR,
-        steps,
+        f"matter ({nearest.run.machine}: {_points(nearest.lead)})."
     )
 
 
 def _may_matter(step: StepUp) -> bool:
     """Whether more rows could show that the step is worth taking."""
     lead, worth = step.lead, WORTH * step.below.error
+    if step.is_imitated:
+        return False
     is_open = lead.points + 2 * lead.spread >= worth
     is_likely = lead.z > UNSURE and lead.points >= worth / 2
     is_too_wide = 2 * lead.spread > TOO_WIDE and lead.points > -lead.spread

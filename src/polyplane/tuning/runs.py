@@ -54,6 +54,7 @@ class Run:
     total_seconds: float = 0.0  # tuning and folds
     model: Any = None  # fitted without `held_out`: the last fold
     held_out: Any = None
+    imitated: dict[str, Trial] = field(default_factory=dict)  # by machines that learned its answers
 
     @property
     def error(self) -> float:

@@ -27,8 +27,8 @@ from polyplane.report.columns import is_sparse
 from polyplane.tuning.alpha_path import models_of_path
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.compiling import Compilation, made_up_rows, watched
-from polyplane.tuning.held_out import Split, folds_of, share_of
-from polyplane.tuning.machines import Machine, Setting, machines_for
+from polyplane.tuning.held_out import Split, Trial, folds_of, share_of
+from polyplane.tuning.machines import ADDITIVE, LADDER, LINEAR, Machine, Setting, machines_for
 from polyplane.tuning.runs import Run, lead_of, run_folds, with_scaler
 from polyplane.tuning.samples import Sample
 
@@ -43,6 +43,8 @@ FEW_ROWS, MORE_ROWS = 40, 4  # of a first try of a setting, and times as many of
 FOR_FEW = 0.1  # of the time left, for such a try
 BEHIND, FAR = 3.0, 1.25  # standard errors and times the lowest error: clearly behind
 NOT_BEHIND = 2.0  # standard errors, within which settings are tried again
+IMITATORS = LINEAR, ADDITIVE  # of machines that lead, perhaps because labels are wrong
+CLEARLY_LESS = 0.6  # times the error of a simpler machine: it could not imitate that
 CHEAP = 0.02  # of the seconds, for which a machine grows although it is behind
 EARLY = "majority", "linear"  # which run however late it is
 NEXT = "amm"  # whose loops are those of the linear machine
@@ -301,9 +303,39 @@ class Search:
     def _judge(self, run: Run, n_rows: int, splits: Sequence[Split]) -> None:
         """Fold after fold, while there is time."""
         X, y = self.sample.X[:n_rows], self.sample.y[:n_rows]
-        for _ in run_folds(run, lambda: self._made(run.setting), X, y, splits, self._now):
+        folds = run_folds(run, lambda: self._made(run.setting), X, y, splits, self._now)
+        for (training, _), _ in zip(splits, folds, strict=False):
+            self._imitate(run, X, y, training)
             if not self.budget.allows(1.2 * run.trial.median_seconds):
                 break
+
+    def _imitate(self, run: Run, X: Any, y: Array, training: Array) -> None:
+        """Have simpler machines learn the answers of the last fold's model, and try these, too.
+
+        Wrong labels cost a linear machine more than one of several planes, which may then lead
+        although the border is a plane. Answers have no wrong labels: if that was all, what has
+        learned them is as good. The same goes for a sum of curves.
+        """
+        simpler = [name for name in IMITATORS if self._may_imitate(name, run)]
+        answers = run.model.predict(X[training]) if simpler else np.empty(0)
+        if np.unique(answers).size < 2:
+            return
+        for name in simpler:
+            model = self._made(self.runs[name][-1].setting).fit(X[training], answers)
+            is_wrong = model.predict(X[run.held_out]) != y[run.held_out]
+            trial = run.imitated.setdefault(name, Trial())
+            trial.rows = np.append(trial.rows, run.held_out)
+            trial.is_wrong = np.append(trial.is_wrong, is_wrong)
+
+    def _may_imitate(self, name: str, run: Run) -> bool:
+        """Whether there is such a machine, which is simpler, not far behind, and soon done."""
+        steps = {machine.name: LADDER.index(machine.step) for machine in self.machines}
+        if not self.runs.get(name) or steps[run.machine] <= steps[name]:
+            return False
+        simpler = self.runs[name][-1]
+        growth = max(1.0, run.n_rows / simpler.n_rows)
+        is_cheap = self.n_folds * growth * simpler.fit_seconds <= CHEAP * self.budget.seconds
+        return is_cheap and run.error >= CLEARLY_LESS * simpler.error
 
     def _made(self, setting: Setting) -> Any:
         made = setting.made(self.seed, self.n_jobs)
