@@ -14,8 +14,7 @@ Faults    A task is a pure function of the shared model and a partition, which D
 """
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,11 +25,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
-from polyplane.backends.dask_needed import Client, as_completed, da, default_client, delayed
+from polyplane.backends.dask_machines import check_mixable, is_to_go_on
+from polyplane.backends.dask_needed import Client, da, default_client, delayed
 from polyplane.backends.dask_partitions import is_array_like, mix_rows, partitions_of
+from polyplane.backends.dask_rounds import one_round, rounds_of_pass
 from polyplane.backends.dask_rows import (
     LoadedRows,
-    Part,
     faults_in_words,
     holders_of,
     load_rows,
@@ -38,69 +38,31 @@ from polyplane.backends.dask_rows import (
     result_of,
     result_of_sample,
     sampled,
-    unusable,
 )
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
 from polyplane.estimator.fitting.progress import Report, progress
 from polyplane.estimator.fitting.resuming import interrupts_wait
 from polyplane.estimator.input.tables import give_layout, layout_of, take_layout, width_of
 from polyplane.estimator.online_classifier import give_evaluations, training_of, weights_of_classes
-from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.rounds.travelling_models import (
-    Along,
     Census,
     Moment,
-    Piece,
-    Task,
-    alone,
     become_round,
     begun,
     begun_by_sample,
     completed,
     count_passes,
-    learned,
-    mixed_shares,
-    next_model,
-    set_out,
-    shares_of,
 )
-from polyplane.hyperplane.amm import AMMClassifier
-from polyplane.hyperplane.convex_polytope import CPMClassifier
-from polyplane.hyperplane.growing_amm import GAMMClassifier
-from polyplane.hyperplane.multi_hyperplane import MMClassifier
-from polyplane.hyperplane.passive_aggressive import PassiveAggressiveClassifier
-from polyplane.hyperplane.pegasos import PegasosClassifier
-from polyplane.hyperplane.poly2 import Poly2Classifier
-from polyplane.hyperplane.polyplane import PolyplaneClassifier
-from polyplane.hyperplane.sparse_amm import SAMMClassifier
 
 __all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict", "sample"]
 
 MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
-
-MIXABLE = (
-    AMMClassifier, CPMClassifier, MMClassifier, PassiveAggressiveClassifier, PegasosClassifier,
-    Poly2Classifier, PolyplaneClassifier,
-)  # fmt: skip
-WHY_NOT = {
-    GAMMClassifier: "clones carry the past of their plane, and a mixture would count it twice",
-    SAMMClassifier: "its penalty acts by the steps of a whole training, which a mixture cuts short",
-}
-UNFIT_SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "early_stopping": (bool, "set it to False, and look at evaluate"),
-    "mode": (lambda v: v != "online", "set it to 'online'"),
-    "max_steps": (lambda v: v is not None, "leave it None, and give rounds"),
-    "warm_start": (bool, "set it to False; resume=True goes on from a model"),
-}
-
 
 # ---- training ----------------------------------------------------------------------------
 
@@ -137,10 +99,10 @@ def fit(
     client = client or default_client()
     cascades = is_cascade(estimator)
     if not cascades:
-        _check_mixable(estimator)
+        check_mixable(estimator)
     if any(given is not None and given < 1 for given in (rounds, learners, mixes)):
         raise ValueError("rounds, learners and mixes must be whole numbers of at least 1.")
-    goes_on = _goes_on(estimator, resume)
+    goes_on = is_to_go_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     layout = layout_of(estimator) if goes_on else None
     parts = partitions_of(X, y, options, n_learners, layout)
@@ -184,7 +146,7 @@ def _make_passes(
 ) -> None:
     """All passes that are left."""
     n_learners, n_mixes, alike = way
-    rounds = _rounds_of_pass(rows, n_learners, n_mixes)
+    rounds = rounds_of_pass(rows, n_learners, n_mixes)
     sample = sampled(rows) if _needs_sample(machine, rows) else None
     model = packed(machine) if goes_on else _first_model(machine, rows, sample)
     begun = unpacked(model)
@@ -197,7 +159,7 @@ def _make_passes(
             for k, learners in enumerate(rounds):
                 n_before, is_end = number * len(rounds) + k, k + 1 == len(rounds)
                 moment = Moment(n_before, n_passes * len(rounds), is_end)
-                model = _one_round(rows.client, model, learners, moment, alike, told)
+                model = one_round(rows.client, model, learners, moment, alike, told)
             if number == n_passes - 1 and sample is not None:
                 task = rows.client.submit(_completed, model, sample, pure=False)
                 model = result_of_sample(task)
@@ -215,51 +177,6 @@ def bytes_sent(client: Client) -> int:
 
 def _sent_by(dask_worker: Any) -> int:
     return int(dask_worker.transfer_outgoing_bytes_total)
-
-
-class _Learner(NamedTuple):
-    """What one learner does in a round."""
-
-    number: int
-    parts: Sequence[Part]
-    rows: Census
-    piece: Piece  # of each of the parts
-
-
-def _rounds_of_pass(rows: LoadedRows, n_learners: int, n_mixes: int) -> list[list[_Learner]]:
-    """Who learns what in each round of a pass: all partitions in turn, or pieces of few."""
-    groups = _shared_out(rows, n_learners)
-    n_rounds = n_mixes if len(groups) > 1 else 1  # one learner has nothing to mix
-    rounds: list[list[_Learner]] = [[] for _ in range(n_rounds)]
-    for number, group in enumerate(groups):
-        n_pieces = max(1, n_rounds // len(group))
-        units = [([k], Piece(j, n_pieces)) for k in group for j in range(n_pieces)]
-        if n_pieces == 1:
-            blocks = np.array_split(np.array(group), n_rounds)
-            units = [(block.tolist(), Piece()) for block in blocks if block.size]
-        for k, (places, piece) in enumerate(units):
-            parts = [rows.part(place) for place in places]
-            rounds[k].append(_Learner(number, parts, rows.census(places), piece))
-    return [learners for learners in rounds if learners]
-
-
-def _shared_out(rows: LoadedRows, n_learners: int) -> list[list[int]]:
-    """The partitions of each learner: neighbours, which are mostly on one worker."""
-    n_groups = min(n_learners, len(rows.chunks))
-    groups = np.array_split(np.arange(len(rows.chunks)), n_groups)
-    n_classes = rows.classes.size
-    for group in groups:
-        found = np.unique(np.concatenate([rows.surveys[k].labels for k in group]))
-        if found.size == 1 < n_classes:
-            numbers = f"{rows.numbers[group[0]]} to {rows.numbers[group[-1]]}"
-            warnings.warn(
-                f"Partitions {numbers}, which one learner learns, hold only the class "
-                f"{found.tolist()[0]!r}: mix rows first, by dask_cluster.mix_rows, or give fewer "
-                "learners.",
-                stacklevel=3,
-            )
-            break
-    return [group.tolist() for group in groups]
 
 
 def _that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: bool) -> Any:
@@ -331,74 +248,6 @@ def _completed(model: PackedModel, sample: Chunk) -> PackedModel:
     return completed(model, sample.X, sample.y)
 
 
-def _one_round(
-    client: Client,
-    before: PackedModel,
-    learners: Sequence[_Learner],
-    moment: Moment,
-    alike: float,
-    report: Callable[[int], None],
-) -> PackedModel:
-    """All learners over what is theirs in the round, and the mixture."""
-    (model,) = client.scatter([before], broadcast=True, hash=False)
-    holders = holders_of(client, [part.chunk for one in learners for part in one.parts])
-    begun_here, n_rows, numbers = [model], {}, dict[Any, int]()
-    try:
-        ends = []
-        for one in learners:
-            along, task = model, Task(one.number, one.rows, moment)
-            for k, part in enumerate(one.parts):
-                told = part.chunk, part.number, task if k == 0 else None, one.piece
-                here = near(holders[part.chunk.key])
-                along = client.submit(_learn, along, *told, pure=False, **here)
-                begun_here.append(along)
-                n_rows[along] = part.n_rows // one.piece.n_pieces
-                numbers |= {along.key: part.number, part.chunk.key: part.number}
-            ends.append(along)
-        last = _mixed(client, model, ends, moment, alike, begun_here)
-        for along in as_completed(n_rows):
-            report(n_rows[along])
-        with faults_in_words(numbers):
-            reached: PackedModel = last.result()
-        return reached
-    except BaseException:
-        client.cancel(begun_here)
-        raise
-
-
-def _mixed(
-    client: Client,
-    model: Any,
-    ends: list[Any],
-    moment: Moment,
-    alike: float,
-    begun_here: list[Any],
-) -> Any:
-    """What all learners reached, by a tree of pairs: no task holds more than two."""
-    if len(ends) == 1:
-        return client.submit(alone, ends[0], moment, pure=False)
-    level = [client.submit(shares_of, end, model, pure=False) for end in ends]
-    while len(level) > 1:
-        begun_here += level
-        pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
-        level = [
-            client.submit(mixed_shares, *pair, alike, pure=False) if len(pair) == 2 else pair[0]
-            for pair in pairs
-        ]
-    begun_here += level
-    return client.submit(next_model, model, level[0], moment, pure=False)
-
-
-def _learn(
-    along: Along | PackedModel, chunk: Chunk, number: int, task: Task | None, piece: Piece
-) -> Along:
-    start = set_out(along) if isinstance(along, PackedModel) else along
-    try:
-        return learned(start, chunk.X, chunk.y, task, piece)
-    except (TypeError, ValueError) as error:
-        raise unusable(number, error) from error
-
-
 # ---- a look at the rows ------------------------------------------------------------------
 
 
@@ -422,43 +271,6 @@ def sample(
         rows = load_rows(client, partitions_of(X, y, options, n_threads), n_threads)
         found: Chunk = result_of_sample(sampled(rows, n_rows))
     return found.X, found.y
-
-
-# ---- what can be trained so --------------------------------------------------------------
-
-
-def _check_mixable(estimator: Any) -> None:
-    """Refuse what no mixture is right for, and say why."""
-    name = type(estimator).__name__
-    if not isinstance(estimator, HyperplaneClassifier):
-        raise TypeError(
-            f"{name} is no machine of polyplane that a cluster trains: "
-            f"choose one of {', '.join(kind.__name__ for kind in MIXABLE)}."
-        )
-    if type(estimator) not in MIXABLE:
-        why = WHY_NOT.get(type(estimator), "nobody has shown that its planes may be averaged")
-        raise TypeError(
-            f"{name} cannot be trained on a cluster: {why}; choose one of "
-            f"{', '.join(kind.__name__ for kind in MIXABLE)}."
-        )
-    check_parameters(estimator)
-    for setting, (is_unfit, remedy) in UNFIT_SETTINGS.items():
-        value = getattr(estimator, setting, None)
-        if hasattr(estimator, setting) and is_unfit(value):
-            raise ValueError(
-                f"{name}: {setting}={value!r} needs all rows at once, or goes on elsewhere, which "
-                f"a cluster does not: {remedy}."
-            )
-
-
-def _goes_on(estimator: Any, resume: bool) -> bool:
-    """Whether there is a training to go on from, where that is wanted."""
-    if not resume:
-        return False
-    if training_of(estimator) is None:
-        raise ValueError(f"{type(estimator).__name__} is not fitted: there is nothing to resume.")
-    check_can_learn_on(estimator)
-    return True
 
 
 # ---- prediction --------------------------------------------------------------------------
