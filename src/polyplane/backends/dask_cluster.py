@@ -16,7 +16,6 @@ Faults    A task is a pure function of the shared model and a partition, which D
 import math
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, da, default_client, delayed
 from polyplane.backends.dask_partitions import is_array_like, mix_rows, partitions_of
-from polyplane.backends.dask_rounds import one_round, rounds_of_pass
+from polyplane.backends.dask_rounds import ALIKE, after_round, one_round, rounds_of_pass
 from polyplane.backends.dask_rows import (
     LoadedRows,
     faults_in_words,
@@ -39,30 +38,37 @@ from polyplane.backends.dask_rows import (
     result_of_sample,
     sampled,
 )
+from polyplane.backends.dask_stream import partial_fit
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
-from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
-from polyplane.estimator.files.saving import PackedModel, packed, save, unpacked
+from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.fitting.progress import Report, progress
-from polyplane.estimator.fitting.resuming import interrupts_wait
-from polyplane.estimator.input.tables import give_layout, layout_of, take_layout, width_of
-from polyplane.estimator.online_classifier import give_evaluations, training_of, weights_of_classes
+from polyplane.estimator.input.tables import layout_of, take_layout, width_of
+from polyplane.estimator.online_classifier import training_of, weights_of_classes
 from polyplane.estimator.planes.rounds.travelling_models import (
     Census,
     Moment,
-    become_round,
     begun,
     begun_by_sample,
     completed,
     count_passes,
 )
 
-__all__ = ["ALIKE", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows", "predict", "sample"]
+__all__ = [
+    "ALIKE",
+    "Evaluation",
+    "bytes_sent",
+    "evaluate",
+    "fit",
+    "mix_rows",
+    "partial_fit",
+    "predict",
+    "sample",
+]
 
 MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
-ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
 
 # ---- training ----------------------------------------------------------------------------
 
@@ -108,7 +114,7 @@ def fit(
     parts = partitions_of(X, y, options, n_learners, layout)
     with faults_in_words():
         rows = load_rows(client, parts, n_learners)
-    after = partial(_after_round, estimator, rows.layout, checkpoint, callback)
+    after = partial(after_round, estimator, rows.layout, checkpoint, callback)
     with faults_in_words():
         if cascades:
             fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, after)
@@ -116,25 +122,6 @@ def fit(
             machine = _that_travels(estimator, rows, rounds, goes_on)
             _make_passes(machine, rows, (n_learners, mixes, alike), goes_on, after)
     return estimator
-
-
-def _after_round(
-    estimator: Any,
-    layout: Layout | None,
-    checkpoint: Any,
-    callback: Callable[[Any], Any] | None,
-    model: PackedModel,
-    measures: dict[str, dict[str, list[float]]] | None = None,
-) -> None:
-    """Let the estimator be what a round has reached; that is never done by halves."""
-    with interrupts_wait():
-        become_round(estimator, model)
-        give_evaluations(estimator, measures or {})
-        give_layout(estimator, layout)
-        if checkpoint is not None:
-            save(estimator, Path(checkpoint))
-    if callback is not None:
-        callback(estimator)
 
 
 def _make_passes(

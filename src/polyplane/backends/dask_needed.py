@@ -4,7 +4,14 @@ try:
     import dask
     import dask.array as da
     from dask.delayed import Delayed, delayed
-    from distributed import CancelledError, Client, KilledWorker, as_completed, default_client
+    from distributed import (
+        CancelledError,
+        Client,
+        Future,
+        KilledWorker,
+        as_completed,
+        default_client,
+    )
     from distributed.comm import CommClosedError
 except ImportError as error:
     raise ImportError(
@@ -12,6 +19,6 @@ except ImportError as error:
     ) from error
 
 __all__ = [
-    "CancelledError", "Client", "CommClosedError", "Delayed", "KilledWorker", "as_completed", "da",
-    "dask", "default_client", "delayed",
+    "CancelledError", "Client", "CommClosedError", "Delayed", "Future", "KilledWorker",
+    "as_completed", "da", "dask", "default_client", "delayed",
 ]  # fmt: skip

@@ -28,7 +28,17 @@ from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 
-__all__ = ["Partition", "Settled", "Survey", "is_array_like", "mix_rows", "partitions_of", "survey"]
+__all__ = [
+    "Partition",
+    "Settled",
+    "Survey",
+    "is_array_like",
+    "is_dask_frame",
+    "mix_rows",
+    "partitions_of",
+    "survey",
+    "told_apart",
+]
 
 NO_LABELS = np.empty(0)
 RANGE_BYTES, LEAST_RANGE_BYTES = 1 << 26, 1 << 20  # of a file that is cut
@@ -41,6 +51,7 @@ class Partition(NamedTuple):
     chunk: Any  # delayed
     key: Any  # under which workers hold X, if they do already
     settled: Any = None  # delayed: what is the same for all files
+    source: Any = None  # range, perhaps delayed, and options, where it is of a file
 
 
 class Survey(NamedTuple):
@@ -63,10 +74,11 @@ def survey(chunk: Chunk) -> Survey:
 
 def is_array_like(X: Any) -> bool:
     """Whether X is a dask array or dataframe, so that predictions can be an array, too."""
-    return isinstance(X, da.Array) or _is_dask_frame(X)
+    return isinstance(X, da.Array) or is_dask_frame(X)
 
 
-def _is_dask_frame(X: Any) -> bool:
+def is_dask_frame(X: Any) -> bool:
+    """Whether X is a dask dataframe."""
     return dask.is_dask_collection(X) and hasattr(X, "npartitions") and hasattr(X, "columns")
 
 
@@ -170,7 +182,24 @@ def _file_partitions(
     parts = [part for path in paths for part in _exact_ranges(path, wanted, len(paths), n_wanted)]
     known = None if layout is None else layout.to_dict()
     first = delayed(_settled)(paths[0], options, parts, known)
-    return [Partition(delayed(_read)(part, options, first), None, first) for part in parts]
+    return [_of_range(part, options, first) for part in parts]
+
+
+def _of_range(part: Any, options: Mapping[str, Any], first: Any) -> Partition:
+    return Partition(delayed(_read)(part, options, first), None, first, (part, options))
+
+
+def told_apart(client: Any, parts: Sequence[Partition]) -> list[Partition]:
+    """The same partitions, with the rows of files by themselves: what all share is found first."""
+    if parts[0].settled is None:
+        return list(parts)
+    shared = delayed(_together)(parts[0].settled, [part.source[0] for part in parts])
+    first, ranges = client.compute(shared).result()
+    return [_of_range(one, part.source[1], first) for one, part in zip(ranges, parts, strict=True)]
+
+
+def _together(*values: Any) -> tuple[Any, ...]:
+    return values
 
 
 def _exact_ranges(path: str, options: ReadOptions, n_files: int, n_wanted: int) -> list[Any]:

@@ -5,6 +5,7 @@ What a task does is in `estimator/planes/rounds/`; where it runs is settled here
 
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,11 @@ from polyplane.backends.dask_rows import (
     unusable,
 )
 from polyplane.data.chunks import Chunk
-from polyplane.estimator.files.saving import PackedModel
+from polyplane.data.table.layout import Layout
+from polyplane.estimator.files.saving import PackedModel, save
+from polyplane.estimator.fitting.resuming import interrupts_wait
+from polyplane.estimator.input.tables import give_layout
+from polyplane.estimator.online_classifier import give_evaluations
 from polyplane.estimator.planes.rounds.travelling_models import (
     Along,
     Census,
@@ -27,14 +32,17 @@ from polyplane.estimator.planes.rounds.travelling_models import (
     Piece,
     Task,
     alone,
+    become_round,
     learned,
+    mixed_model,
     mixed_shares,
-    next_model,
     set_out,
     shares_of,
 )
 
-__all__ = ["Learner", "one_round", "rounds_of_pass"]
+__all__ = ["ALIKE", "Learner", "after_round", "mixture_of", "one_round", "rounds_of_pass"]
+
+ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
 
 
 class Learner(NamedTuple):
@@ -125,19 +133,32 @@ def _mixed(
     alike: float,
     begun_here: list[Any],
 ) -> Any:
-    """What all learners reached, by a tree of pairs: no task holds more than two."""
+    """What all learners reached."""
     if len(ends) == 1:
         return client.submit(alone, ends[0], moment, pure=False)
     level = [client.submit(shares_of, end, model, pure=False) for end in ends]
-    while len(level) > 1:
-        begun_here += level
+    begun_here += level
+    return mixture_of(client, model, level, moment, alike, begun_here)
+
+
+def mixture_of(
+    client: Client,
+    model: Any,
+    shares: list[Any],
+    moment: Moment,
+    alike: float,
+    begun_here: list[Any],
+) -> Any:
+    """The next model of the shares of a round, by a tree of pairs: no task holds more than two."""
+    level = shares
+    while len(level) > 2:
         pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
         level = [
             client.submit(mixed_shares, *pair, alike, pure=False) if len(pair) == 2 else pair[0]
             for pair in pairs
         ]
-    begun_here += level
-    return client.submit(next_model, model, level[0], moment, pure=False)
+        begun_here += level
+    return client.submit(mixed_model, model, *level, alike, moment, pure=False)
 
 
 def _learn(
@@ -148,3 +169,22 @@ def _learn(
         return learned(start, chunk.X, chunk.y, task, piece)
     except (TypeError, ValueError) as error:
         raise unusable(number, error) from error
+
+
+def after_round(
+    estimator: Any,
+    layout: Layout | None,
+    checkpoint: Any,
+    callback: Callable[[Any], Any] | None,
+    model: PackedModel,
+    measures: dict[str, dict[str, list[float]]] | None = None,
+) -> None:
+    """Let the estimator be what a round has reached; that is never done by halves."""
+    with interrupts_wait():
+        become_round(estimator, model)
+        give_evaluations(estimator, measures or {})
+        give_layout(estimator, layout)
+        if checkpoint is not None:
+            save(estimator, Path(checkpoint))
+    if callback is not None:
+        callback(estimator)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.backends.dask_needed import CancelledError, CommClosedError, KilledWorker
+from polyplane.backends.dask_needed import CancelledError, CommClosedError, KilledWorker, dask
 from polyplane.backends.dask_partitions import Partition, Survey, survey
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
@@ -18,8 +18,8 @@ from polyplane.engine.planes.planes import Array
 from polyplane.estimator.planes.rounds.travelling_models import Census
 
 __all__ = [
-    "LoadedRows", "Part", "faults_in_words", "holders_of", "load_rows", "near", "result_of",
-    "result_of_sample", "sampled", "unusable",
+    "LoadedRows", "Part", "faults_in_words", "holders_of", "layout_of_files", "load_rows", "near",
+    "result_of", "result_of_sample", "sampled", "unusable",
 ]  # fmt: skip
 
 SAMPLED_ROWS = 100_000  # over all partitions, for what looks at all rows before the first step
@@ -114,10 +114,17 @@ def load_rows(client: Any, parts: Sequence[Partition], n_learners: int) -> Loade
     if not held:
         raise ValueError(f"X has no rows in any of its {len(parts)} partitions.")
     _check_alike(surveys, held)
-    settled = None if parts[0].settled is None else client.compute(parts[0].settled).result()
-    plain = None if settled is None else settled.layout
-    layout = None if plain is None else Layout.from_dict(plain, is_frozen=True)
+    layout = layout_of_files(client, parts)
     return LoadedRows(client, [futures[k] for k in held], [surveys[k] for k in held], held, layout)
+
+
+def layout_of_files(client: Any, parts: Sequence[Partition]) -> Layout | None:
+    """How files that are tables are laid out."""
+    settled: Any = parts[0].settled
+    if dask.is_dask_collection(settled):
+        settled = client.compute(settled).result()
+    plain = None if settled is None else settled.layout
+    return None if plain is None else Layout.from_dict(plain, is_frozen=True)
 
 
 def holders_of(client: Any, chunks: Sequence[Any]) -> dict[Any, Any]:

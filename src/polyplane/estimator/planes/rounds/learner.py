@@ -21,7 +21,7 @@ from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, PlaneTrai
 
 __all__ = [
     "Census", "Moment", "Piece", "PlaneLearner", "begin_by_sample", "complete_by_sample",
-    "count_passes", "end_round", "join_round", "meet_rows", "pass_over", "scale_of",
+    "count_passes", "end_round", "has_begun", "join_round", "meet_rows", "pass_over", "scale_of",
 ]  # fmt: skip
 
 
@@ -128,6 +128,11 @@ def meet_rows(machine: PlaneLearner, X: Any, y: Any, classes: Any) -> bool:
             machine._found, machine.n_iter_ = {}, 0
             machine._training = machine._new_training(seed)
         machine._meet(machine._training, labels, data)
+    return has_begun(machine)
+
+
+def has_begun(machine: PlaneLearner) -> bool:
+    """Whether all models have met a row that they visit."""
     return all(model.planes.room_left.size > 0 for model in machine._training.models)
 
 
@@ -164,10 +169,13 @@ def pass_over(machine: PlaneLearner, X: Any, y: Any, learner: int, piece: Piece)
 
     Those are, for each model and each plane that lives, its place among those that lived before,
     or NEW. Each learner has an order of its own; that of the first is that of `fit`. All classes
-    and columns are known by now.
+    and columns must be known by now.
     """
     with writing(machine):
-        data, _ = machine._read_training(X, y, None, None, True)
+        data, labels = machine._read_training(X, y, None, None, True)
+        known = machine._training.labels
+        if labels.size > known.size:
+            raise ValueError(f"y holds labels that are new: {labels[known.size :].tolist()}")
         seen = machine._training_view(machine._training, data)
         models = machine._training.models
         return [_pass_of(machine, model, seen, learner, piece) for model in models]

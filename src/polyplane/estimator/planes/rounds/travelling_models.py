@@ -28,6 +28,7 @@ from polyplane.estimator.planes.rounds.learner import (
     complete_by_sample,
     count_passes,
     end_round,
+    has_begun,
     join_round,
     meet_rows,
     pass_over,
@@ -37,8 +38,8 @@ from polyplane.estimator.planes.training import PlaneModel
 
 __all__ = [
     "Along", "Census", "Moment", "Piece", "Shares", "Task", "alone", "become_round", "begun",
-    "begun_by_sample", "completed", "count_passes", "learned", "mixed_shares", "next_model",
-    "set_out", "shares_of",
+    "begun_by_sample", "completed", "count_passes", "has_begun", "learned", "mixed_model",
+    "mixed_shares", "next_model", "set_out", "shares_of",
 ]  # fmt: skip
 
 NOTHING_WON = np.empty(0, np.int64)
@@ -155,6 +156,13 @@ def next_model(before: PackedModel, reached: Shares, moment: Moment) -> PackedMo
                 _take(machine, model, share)
         end_round(machine, n_before, moment)
     return packed(machine)
+
+
+def mixed_model(
+    before: PackedModel, first: Shares, second: Shares, alike: float, moment: Moment
+) -> PackedModel:
+    """The last mixture of a round, and what the next begins with: one task where two would be."""
+    return next_model(before, mixed_shares(first, second, alike), moment)
 
 
 def become_round(estimator: Any, model: PackedModel) -> None:
