@@ -24,6 +24,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
+from polyplane.backends.dask_look import explore, sample
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, da, default_client, delayed
 from polyplane.backends.dask_partitions import is_array_like, mix_rows, partitions_of
@@ -57,16 +58,9 @@ from polyplane.estimator.planes.rounds.travelling_models import (
 )
 
 __all__ = [
-    "ALIKE",
-    "Evaluation",
-    "bytes_sent",
-    "evaluate",
-    "fit",
-    "mix_rows",
-    "partial_fit",
-    "predict",
-    "sample",
-]
+    "ALIKE", "Evaluation", "bytes_sent", "evaluate", "explore", "fit", "mix_rows", "partial_fit",
+    "predict", "sample",
+]  # fmt: skip
 
 MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
 
@@ -233,31 +227,6 @@ def _begun_by(machine: Any, sample: Chunk, n_columns: int, census: Census) -> Pa
 
 def _completed(model: PackedModel, sample: Chunk) -> PackedModel:
     return completed(model, sample.X, sample.y)
-
-
-# ---- a look at the rows ------------------------------------------------------------------
-
-
-def sample(
-    X: Any,
-    y: Any = None,
-    *,
-    n_rows: int = 20_000,
-    client: Client | None = None,
-    **options: Any,
-) -> tuple[Any, Array]:
-    """About so many rows of all partitions, brought here: X and y for `explore` or a search.
-
-    Of each class it has 100 rows at least, where there are as many; else the share of all rows.
-    """
-    if n_rows < 1:
-        raise ValueError("n_rows must be a whole number of at least 1.")
-    client = client or default_client()
-    n_threads = max(1, sum(client.nthreads().values()))
-    with faults_in_words():
-        rows = load_rows(client, partitions_of(X, y, options, n_threads), n_threads)
-        found: Chunk = result_of_sample(sampled(rows, n_rows))
-    return found.X, found.y
 
 
 # ---- prediction --------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from polyplane.estimator.planes.rounds.travelling_models import Census
 
 __all__ = [
     "LoadedRows", "Part", "faults_in_words", "holders_of", "layout_of_files", "load_rows", "near",
-    "result_of", "result_of_sample", "sampled", "unusable",
+    "places_sampled", "result_of", "result_of_sample", "sampled", "unusable",
 ]  # fmt: skip
 
 SAMPLED_ROWS = 100_000  # over all partitions, for what looks at all rows before the first step
@@ -180,23 +180,39 @@ def _check_alike(surveys: Sequence[Survey], held: Sequence[int]) -> None:
 
 def sampled(rows: LoadedRows, n_wanted: int | None = None) -> Any:
     """Rows from all partitions, on one worker; all of them, where there are not more."""
-    labels, n_rows = rows.census()
-    share = min(1.0, (n_wanted or SAMPLED_ROWS) / n_rows.sum())
-    shares = dict(
-        zip(labels.tolist(), np.clip(ROWS_OF_A_CLASS / n_rows, share, 1.0).tolist(), strict=True)
-    )
-    tasks = rows.client.map(_sample, rows.chunks, shares=shares, pure=False)
+    tasks = rows.client.map(_sample, rows.chunks, shares=_shares(rows, n_wanted), pure=False)
     return rows.client.submit(_joined, tasks, pure=False)
 
 
-def _sample(chunk: Chunk, shares: Mapping[Any, float]) -> Chunk:
+def places_sampled(rows: LoadedRows, n_wanted: int | None = None) -> Array:
+    """Where the rows of a sample stand among all rows."""
+    tasks = rows.client.map(_chosen, rows.chunks, shares=_shares(rows, n_wanted), pure=False)
+    firsts = np.cumsum([0, *(one.n_rows for one in rows.surveys[:-1])])
+    found = rows.client.gather(tasks)
+    return np.concatenate([first + some for first, some in zip(firsts, found, strict=True)])
+
+
+def _shares(rows: LoadedRows, n_wanted: int | None) -> dict[Any, float]:
+    """Of each class, the share of its rows that a sample has."""
+    labels, n_rows = rows.census()
+    share = min(1.0, (n_wanted or SAMPLED_ROWS) / n_rows.sum())
+    of_class = np.clip(ROWS_OF_A_CLASS / n_rows, share, 1.0)
+    return dict(zip(labels.tolist(), of_class.tolist(), strict=True))
+
+
+def _chosen(chunk: Chunk, shares: Mapping[Any, float]) -> Array:
     """Of each class every so-many-th row."""
     places = []
     for label in np.unique(chunk.y).tolist():
         own = np.flatnonzero(chunk.y == label)
         n_wanted = math.ceil(own.size * shares[label])
         places.append(own[np.linspace(0, own.size - 1, n_wanted).astype(np.int64)])
-    chosen = np.sort(np.concatenate(places))
+    chosen: Array = np.sort(np.concatenate(places))
+    return chosen
+
+
+def _sample(chunk: Chunk, shares: Mapping[Any, float]) -> Chunk:
+    chosen = _chosen(chunk, shares)
     X = chunk.X.iloc if is_frame(chunk.X) else chunk.X
     return Chunk(X[chosen], chunk.y[chosen])
 
