@@ -5,6 +5,7 @@ A round trains on all partitions, where they are, and mixes support vectors in p
 a round has gained next to nothing of the dual objective, or after as many rounds as are wanted.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from polyplane.backends.dask_rows import (
     unusable,
 )
 from polyplane.data.chunks import Chunk
+from polyplane.estimator.fitting.progress import progress
 from polyplane.estimator.kernels.cascade import (
     Reached,
     Vectors,
@@ -92,16 +94,21 @@ def fit_cascade(
     vectors = vectors_of(estimator) if goes_on else None
     told = evaluations_of(estimator).get("cascade", {}) if goes_on else {}
     objectives, violators = (list(told.get(name, [])) for name in MEASURES)
-    for _ in range(len(objectives), n_rounds):
-        last = _one_round(machine, rows, vectors)
-        vectors = last.reached.vectors
-        objectives.append(last.reached.objective)
-        violators.append(float(last.n_violators))
-        measures = dict(zip(MEASURES, (list(objectives), list(violators)), strict=True))
-        after(last.reached.model, {"cascade": measures})
-        is_still = len(objectives) > 1 and objectives[-1] <= objectives[-2] * (1 + GAIN)
-        if last.n_violators == 0 or is_still:
-            break
+    n_rows = int(rows.census().n_rows.sum())
+    n_left = n_rounds - len(objectives)
+    shown = type(machine).__name__, n_left * n_rows, bool(machine.verbose), "vectors"
+    with progress(*shown, is_elsewhere=True) as report:
+        for _ in range(n_left):
+            last = _one_round(machine, rows, vectors)
+            vectors = last.reached.vectors
+            objectives.append(last.reached.objective)
+            violators.append(float(last.n_violators))
+            measures = dict(zip(MEASURES, (list(objectives), list(violators)), strict=True))
+            report(n_rows, vectors.X.shape[0], math.nan)
+            after(last.reached.model, {"cascade": measures})
+            is_still = len(objectives) > 1 and objectives[-1] <= objectives[-2] * (1 + GAIN)
+            if last.n_violators == 0 or is_still:
+                break
 
 
 def _that_travels(estimator: Any, rows: LoadedRows) -> Any:

@@ -58,8 +58,8 @@ from polyplane.estimator.planes.rounds.travelling_models import (
 )
 
 __all__ = [
-    "ALIKE", "Evaluation", "bytes_sent", "evaluate", "explore", "fit", "mix_rows", "partial_fit",
-    "predict", "sample",
+    "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "explore", "fit", "mix_rows",
+    "partial_fit", "predict", "sample",
 ]  # fmt: skip
 
 MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)

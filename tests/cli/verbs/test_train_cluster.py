@@ -14,12 +14,16 @@ import polyplane as pp
 from polyplane.cli.main import main
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
+from polyplane.engine.planes.planes import MISTAKES
 from polyplane.estimator.files.saving import read_model
+from polyplane.estimator.online_classifier import training_of
 from tests.cli.documented import check
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
 
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
+
+from polyplane.backends import dask_cluster
 
 pytestmark = pytest.mark.compiled
 
@@ -44,6 +48,7 @@ def files(tmp_path_factory):
     lines = [f"{k % 7},{towns[k % 3]},{'yes' if (k % 7 > 3) != (k % 3 == 1) else 'no'}" for k in
              range(600)]  # fmt: skip
     (folder / "table.csv").write_text("\n".join(["age,town,bought", *lines]))
+    (folder / "empty.csv").write_text("")
     return folder
 
 
@@ -94,6 +99,36 @@ def test_a_finished_model_makes_more_rounds(files, tmp_path, capsys, address):
     json_of(capsys, *words, "-a", "amm", "--epochs", 2, "--seed", 5, "-m", path, "--learners", 1)
     found, _ = json_of(capsys, *words, "--resume", path, "--epochs", 3, "--learners", 1)
     assert (found["passes"], found["steps"]) == (5, 5 * 1200)
+
+
+def test_a_cascade_is_that_of_python(files, tmp_path, capsys, address):
+    words = ["train", files / "train.libsvm", "-a", "lasvm", "--C", 5, "--seed", 1]
+    path = tmp_path / "model"
+    found, err = json_of(capsys, *words, "--cluster", address, "-m", path)
+    with Client(address) as client:
+        expected = dask_cluster.fit(
+            pp.LaSVMClassifier(C=5, random_state=1), str(files / "train.libsvm"), client=client
+        )
+    model = pp.load(path)
+    np.testing.assert_array_equal(
+        model.decision_function(PIXELS), expected.decision_function(PIXELS)
+    )
+    assert model.evals_result_ == expected.evals_result_
+    assert (found["rows"], found["support_vectors"]) == (1200, len(expected.support_))
+    n_rounds = len(expected.evals_result_["cascade"]["violators"])
+    assert f"{n_rounds} of 5" in err
+    assert f"{len(expected.support_):,}" in err
+    _, err = json_of(capsys, *words[:2], "--cluster", address, "--resume", path)
+    assert f"{n_rounds + 1} of {n_rounds + 5}" in err
+
+
+def test_the_table_tells_rows_that_were_wrong_before_they_were_learned(files, capsys, address):
+    words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 1, "--seed", 1]
+    _, err = json_of(capsys, *words, "--cluster", address, "--learners", 1)
+    alone = pp.AMMClassifier(max_iter=1, random_state=1).fit(*pp.read(files / "train.libsvm")[:2])
+    (model,) = training_of(alone).models
+    line = next(line for line in err.splitlines() if "1 of 1" in line)
+    assert f"{model.planes.counts[MISTAKES] / 1200:.2%}" in line.split()
 
 
 def test_processes_of_its_own(files, tmp_path, capsys):
@@ -164,12 +199,16 @@ def test_ctrl_c_leaves_the_last_round_to_go_on_from(files, tmp_path, capsys, add
         (["train.libsvm", "--learners", "2"], 2, "--learners is about a cluster"),
         (["train.libsvm", "--cluster", "HERE", "--learners", "0"], 2, "expected 1 or more"),
         (["train.libsvm", "--cluster", "HERE", "-a", "gamm"], 2, "polyplane: GAMMClassifier"),
-        (["train.libsvm", "--cluster", "HERE", "-a", "lasvm"], 2, "from Python"),
+        (["train.libsvm", "--cluster", "HERE", "-a", "kernel-pegasos"], 2, "a cascade needs"),
+        (["gone.csv", "--cluster", "local:2"], 1, "there is no such file"),
+        (["train.libsvm", "empty.csv", "--cluster", "local:2"], 1, "is empty"),
         (["train.libsvm", "--cluster", "HERE", "--early-stopping"], 1, "evaluate"),
     ],
 )
 def test_errors_are_one_sentence(files, capsys, address, monkeypatch, words, code, said):
     monkeypatch.chdir(files)
+    if "local:2" in words:
+        monkeypatch.delattr("distributed.LocalCluster")  # none is started
     words = [address if word == "HERE" else word for word in words]
     found, out, err = call(capsys, "train", *words, "--quiet")
     assert (found, out) == (code, "")

@@ -5,12 +5,14 @@ training at once, and what is left is the model of the last complete round.
 """
 
 import contextlib
+import glob
 import importlib
+import os
 import re
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -18,16 +20,19 @@ from polyplane.cli.failures import CallError
 from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.training.training_run import Stopped, Watch
+from polyplane.data.reading import stream
+from polyplane.engine.planes.planes import MISTAKES
 from polyplane.estimator.fitting.progress import Report, Work, heard_by
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import evaluations_of, training_of
 from polyplane.estimator.planes.rounds.learner import count_passes
 
 __all__ = ["check_cluster", "run_on_cluster"]
 
-PATIENCE = 10  # seconds for a scheduler to answer
+PATIENCE = 2  # seconds for a scheduler to answer
 BETWEEN_LINES = 1.0  # seconds, where rounds are short
-HEADS = "round", "rows/s", "planes", "MB sent", "time left"
-WIDTHS = 12, 14, 10, 10, 10
+WIDTHS = 12, 14, 10, 11, 10, 10
+LOCAL = re.compile(r"local:([1-9][0-9]*)")
 
 
 def check_cluster(request: TrainRequest) -> None:
@@ -51,24 +56,28 @@ def check_cluster(request: TrainRequest) -> None:
 
 def run_on_cluster(
     watch: Watch, request: TrainRequest, estimator: Any, n_before: int, reading: dict[str, Any]
-) -> float:
-    """Train, beyond so many rounds made before; return the time at which rounds began."""
-    if not isinstance(estimator, HyperplaneClassifier):
-        raise CallError(
-            f"{type(estimator).__name__} is trained on a cluster from Python, by dask_cluster.fit: "
-            "name an algorithm with planes, or leave out --cluster."
-        )
+) -> tuple[float, int]:
+    """Train, beyond so many rounds made before; return when rounds began, and their number."""
     dask_cluster = _backend()
+    if LOCAL.fullmatch(str(request.cluster)):
+        _check_files(request.data, reading)
     with _interrupts_stop(), _connected(str(request.cluster), watch.screen) as client:
-        rounds = n_before + int(estimator.max_iter) if n_before else None
-        lines = _Lines(watch, client, dask_cluster, rounds)
+        kind = _CascadeLines if isinstance(estimator, KernelClassifier) else _Lines
+        lines = kind(watch, client, dask_cluster, estimator, n_before)
         with heard_by(lines.listen), _blamed_on_the_algorithm(), _lost_in_words(watch, estimator):
             dask_cluster.fit(
-                estimator, list(request.data), client=client, rounds=rounds,
+                estimator, list(request.data), client=client, rounds=lines.rounds,
                 learners=request.learners, resume=bool(request.resume), callback=lines.after_round,
                 **reading,
             )  # fmt: skip
-    return lines.begin
+    return lines.begin, lines.n_rounds
+
+
+def _check_files(paths: Sequence[str], reading: dict[str, Any]) -> None:
+    """Files that are missing or empty are told by their reader, before processes are started."""
+    for path in paths:
+        if not glob.has_magic(path) and (not os.path.exists(path) or os.path.getsize(path) == 0):
+            next(iter(stream(path, **reading)))
 
 
 @contextlib.contextmanager
@@ -102,10 +111,17 @@ def _backend() -> Any:
 class _Lines:
     """A table that grows by a line a round."""
 
-    def __init__(self, watch: Watch, client: Any, backend: Any, rounds: int | None) -> None:
-        self.watch, self.client, self.backend, self.rounds = watch, client, backend, rounds
+    heads = "round", "rows/s", "planes", "error", "MB sent", "time left"
+    between = BETWEEN_LINES
+
+    def __init__(
+        self, watch: Watch, client: Any, backend: Any, estimator: Any, n_before: int
+    ) -> None:
+        self.watch, self.client, self.backend = watch, client, backend
+        self.rounds = self._rounds(estimator, n_before)
         self.begin = self.said_at = time.perf_counter()
         self.n_rounds, self.n_said, self.n_sent = 0, 0, backend.bytes_sent(client)
+        self.counted = _steps_and_mistakes(estimator)
 
     def listen(self, work: Work) -> AbstractContextManager[Report]:
         """Count time from the first round on."""
@@ -114,32 +130,76 @@ class _Lines:
 
     def after_round(self, estimator: Any) -> None:
         """Say what the round has brought."""
-        now, done = time.perf_counter(), int(estimator.n_iter_)
-        n_rounds = self.rounds or count_passes(estimator)
+        now, (done, n_rounds) = time.perf_counter(), self._progress(estimator)
         self.n_rounds += 1
-        if done < n_rounds and self.n_said and now < self.said_at + BETWEEN_LINES:
+        if done < n_rounds and self.n_said and now < self.said_at + self.between:
             return
         if self.n_said == 0:
-            self._say(HEADS)
+            self._say(self.heads)
         self.n_said, self.said_at = self.n_said + 1, now
         sent = self.backend.bytes_sent(self.client) - self.n_sent
         seconds = max(now - self.begin, 1e-9)
         left = seconds / self.n_rounds * (n_rounds - done)
         self._say(
             (f"{done} of {n_rounds}", f"{self.watch.n_visits / seconds:,.0f}",
-             f"{estimator.n_planes_:,}", f"{max(sent, 0) / 1e6:,.1f}", f"{left:,.0f} s")
+             *self._about(estimator), f"{max(sent, 0) / 1e6:,.1f}", f"{left:,.0f} s")
         )  # fmt: skip
+
+    def _rounds(self, estimator: Any, n_before: int) -> int | None:
+        """How many there are to be in all, where that is not for the fit to find."""
+        return n_before + int(estimator.max_iter) if n_before else None
+
+    def _progress(self, estimator: Any) -> tuple[int, int]:
+        """Rounds made, and rounds to make."""
+        return int(estimator.n_iter_), self.rounds or count_passes(estimator)
+
+    def _about(self, estimator: Any) -> tuple[str, str]:
+        """The size of the model, and the share of rows that were wrong before they were learned."""
+        before, self.counted = self.counted, _steps_and_mistakes(estimator)
+        n_steps, n_mistakes = (now - then for now, then in zip(self.counted, before, strict=True))
+        error = f"{n_mistakes / n_steps:.2%}" if n_steps > 0 else "–"
+        return f"{estimator.n_planes_:,}", error
 
     def _say(self, cells: tuple[str, ...]) -> None:
         line = "".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True))
         self.watch.screen.note(line)
 
 
+def _steps_and_mistakes(estimator: Any) -> tuple[int, int]:
+    """Of a model by itself: those that are parts of one tell nothing of its errors."""
+    training = training_of(estimator)
+    models = [] if training is None else training.models
+    return (
+        (models[0].n_steps, int(models[0].planes.counts[MISTAKES])) if len(models) == 1 else (0, 0)
+    )
+
+
+class _CascadeLines(_Lines):
+    """The same of kernel machines, whose rounds tell how many rows violate the margin."""
+
+    heads = "round", "rows/s", "vectors", "violators", "MB sent", "time left"
+    between = 0.0  # rounds are few, and nobody knows which is the last
+
+    def _rounds(self, estimator: Any, n_before: int) -> int | None:
+        return len(self._violators(estimator)) + self.backend.ROUNDS if n_before else None
+
+    def _progress(self, estimator: Any) -> tuple[int, int]:
+        return len(self._violators(estimator)), self.rounds or self.backend.ROUNDS
+
+    def _about(self, estimator: Any) -> tuple[str, str]:
+        n_vectors, n_violators = len(estimator.support_), self._violators(estimator)[-1]
+        return f"{n_vectors:,}", f"{n_violators:,.0f}"
+
+    def _violators(self, estimator: Any) -> list[float]:
+        found: list[float] = evaluations_of(estimator).get("cascade", {}).get("violators", [])
+        return found
+
+
 @contextlib.contextmanager
 def _connected(where: str, screen: Screen) -> Iterator[Any]:
     """A client of the cluster, which is started if it is to be here."""
     distributed = importlib.import_module("distributed")
-    n_workers = re.fullmatch(r"local:([1-9][0-9]*)", where)
+    n_workers = LOCAL.fullmatch(where)
     if n_workers is None and where.startswith("local"):
         raise CallError(f"--cluster is {where!r}, expected local: and a number of processes.")
     with contextlib.ExitStack() as stack:

@@ -278,11 +278,10 @@ def _on_cluster(job: Job, watch: Watch) -> None:
     n_before = int(getattr(job.estimator, "n_iter_", 0))
     more = n_before if request.resume and not job.goes_on else 0  # a finished one makes new rounds
     try:
-        begun = run_on_cluster(watch, request, job.estimator, more, reading)
+        begun, n_rounds = run_on_cluster(watch, request, job.estimator, more, reading)
     finally:
         job.saved.layout = take_layout(job.estimator)
-    n_rounds = max(1, int(job.estimator.n_iter_) - n_before)
-    job.n_rows, job.seconds["reading"] = watch.n_visits // n_rounds, begun - start
+    job.n_rows, job.seconds["reading"] = watch.n_visits // max(1, n_rounds), begun - start
     job.seconds["training"] = time.perf_counter() - begun
     if job.saved.layout is not None:
         job.table = table_facts(job.saved.layout)
