@@ -214,3 +214,23 @@ def test_errors_are_one_sentence(files, capsys, address, monkeypatch, words, cod
     assert (found, out) == (code, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_is_lost_stops_the_next_round(files, capsys, address, monkeypatch):
+    """Python drops what is raised while it lets go of an object."""
+
+    class Going:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    fit = dask_cluster.fit
+
+    def fit_while_something_goes(*given, **more):
+        Going()
+        return fit(*given, **more)
+
+    monkeypatch.setattr(dask_cluster, "fit", fit_while_something_goes)
+    words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 3, "--cluster", address]
+    code, _, err = call(capsys, *words)
+    assert code == 130, err

@@ -12,7 +12,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -61,9 +61,13 @@ def run_on_cluster(
     dask_cluster = _backend()
     if LOCAL.fullmatch(str(request.cluster)):
         _check_files(request.data, reading)
-    with _interrupts_stop(), _connected(str(request.cluster), watch.screen) as client:
+    with (
+        _interrupts_stop() as stop_if_asked,
+        _connected(str(request.cluster), watch.screen) as client,
+    ):
         kind = _CascadeLines if isinstance(estimator, KernelClassifier) else _Lines
         lines = kind(watch, client, dask_cluster, estimator, n_before)
+        lines.stop_if_asked = stop_if_asked
         with heard_by(lines.listen), _blamed_on_the_algorithm(), _lost_in_words(watch, estimator):
             dask_cluster.fit(
                 estimator, list(request.data), client=client, rounds=lines.rounds,
@@ -122,6 +126,7 @@ class _Lines:
         self.begin = self.said_at = time.perf_counter()
         self.n_rounds, self.n_said, self.n_sent = 0, 0, backend.bytes_sent(client)
         self.counted = _steps_and_mistakes(estimator)
+        self.stop_if_asked: Callable[[], None] = lambda: None
 
     def listen(self, work: Work) -> AbstractContextManager[Report]:
         """Count time from the first round on."""
@@ -130,6 +135,7 @@ class _Lines:
 
     def after_round(self, estimator: Any) -> None:
         """Say what the round has brought."""
+        self.stop_if_asked()
         now, (done, n_rounds) = time.perf_counter(), self._progress(estimator)
         self.n_rounds += 1
         if done < n_rounds and self.n_said and now < self.said_at + self.between:
@@ -236,18 +242,29 @@ def _first_line(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _interrupts_stop() -> Iterator[None]:
-    """Ctrl-C and a polite kill end the training; the model is that of the last round."""
+def _interrupts_stop() -> Iterator[Callable[[], None]]:
+    """Ctrl-C and a polite kill end the training; the model is that of the last round.
+
+    An interrupt that comes while Python lets go of an object is lost, and Dask lets go of many: so
+    rounds call what is handed out here, which stops if one was.
+    """
     is_main = threading.current_thread() is threading.main_thread()
+    was_asked = threading.Event()
 
     def stop(number: int, frame: Any) -> None:
+        was_asked.set()
         raise KeyboardInterrupt
 
-    usual = signal.signal(signal.SIGTERM, stop) if is_main else None
+    def stop_if_asked() -> None:
+        if was_asked.is_set():
+            raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+    usual = [signal.signal(number, stop) for number in numbers]
     try:
-        yield
+        yield stop_if_asked
     except KeyboardInterrupt as error:
         raise Stopped from error
     finally:
-        if is_main:
-            signal.signal(signal.SIGTERM, usual)
+        for number, handler in zip(numbers, usual, strict=True):
+            signal.signal(number, handler)
