@@ -217,7 +217,9 @@ def test_errors_are_one_sentence(files, capsys, address, monkeypatch, words, cod
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_that_is_lost_stops_the_next_round(files, capsys, address, monkeypatch):
+def test_an_interrupt_that_is_lost_stops_the_next_round(
+    files, tmp_path, capsys, address, monkeypatch
+):
     """Python drops what is raised while it lets go of an object."""
 
     class Going:
@@ -232,5 +234,5 @@ def test_an_interrupt_that_is_lost_stops_the_next_round(files, capsys, address, 
 
     monkeypatch.setattr(dask_cluster, "fit", fit_while_something_goes)
     words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 3, "--cluster", address]
-    code, _, err = call(capsys, *words)
+    code, _, err = call(capsys, *words, "-m", tmp_path / "model")
     assert code == 130, err
