@@ -26,7 +26,8 @@ from tests.reference import polyplane as reference
 pytestmark = pytest.mark.loops
 
 SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "init": "subset",
-       "units": 1, "shrinkage": 0.05, "learn_from": "unsure"}  # fmt: skip
+       "units": 1, "shrinkage": 0.05, "learn_from": "unsure", "directions": "none",
+       "relevance": 0.0, "loss": "cross-entropy"}  # fmt: skip
 needs_compilation = pytest.mark.compiled
 
 
