@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from polyplane.cli.options.verb_list import VERBS, verb_called
+
 UNUSED = {"pandas", "scipy.stats", "matplotlib"}
 OF_TRAINING = {"sklearn", "joblib", "polyplane.estimator.input.validation"}
 CALLS = """
@@ -95,3 +97,13 @@ print(LogisticRegression().fit(frame, [0, 0, 1, 1]).feature_names_in_[0], scipy.
 def test_what_was_left_out_is_there_for_who_needs_it_later():
     done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True)
     assert done.stdout.split() == ["[2]", "5.0", "-1.0", "0.0", "1.0", "1", "a", "0.5"], done.stderr
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_is_imported_in_a_new_process(name):
+    """Where nothing is loaded that could hide what stands in for it."""
+    verb = verb_called(name)
+    words = f"imported_lightly({verb.module!r}, with_estimators={verb.trains})"
+    command = f"from polyplane.cli.light_imports import imported_lightly; {words}.run"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

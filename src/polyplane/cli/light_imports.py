@@ -69,12 +69,21 @@ def imported_lightly(module: str, *, with_estimators: bool) -> Any:
         for name in (*LATER, FILES_OF_NUMBA) if is_there else LATER:
             stack.enter_context(_standing_in(name, _Later(name)))
         if with_estimators:
-            importlib.import_module("scipy.sparse")  # first, so that it knows of what stands in
-            for name in FUNCTIONS_LATER:
-                stack.enter_context(_standing_in(name, _Later(name)))
-            for name in OF_ESTIMATORS:
-                importlib.import_module(name)
+            _import_estimators()
         return importlib.import_module(module)
+
+
+def _import_estimators() -> None:
+    """Of scikit-learn what all estimators need.
+
+    It calls functions that stand in, if at all; whoever is imported later may make classes of them.
+    """
+    importlib.import_module("scipy.sparse")  # first, so that it knows of what stands in
+    with contextlib.ExitStack() as stack:
+        for name in FUNCTIONS_LATER:
+            stack.enter_context(_standing_in(name, _Later(name)))
+        for name in OF_ESTIMATORS:
+            importlib.import_module(name)
 
 
 @contextlib.contextmanager
