@@ -18,6 +18,7 @@ Many rows also bear finer columns and more passes than a small sample of them do
 chosen coarse ones, both are trained on all rows, one model each, before one is taken.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 MOST_MEMBERS = 2  # of an ensemble that are judged together
 MORE_PASSES = 2  # times those of the last rung tell, on a sample, whether all are worth it
 WORTH_IT = 0.995  # of the loss: what more passes over many rows must reach to be made
-STILL_FALLS = 0.98  # of the loss: where more passes reach that, a long training is tried
+STILL_FALLS = 0.9884  # of the loss: where twice the passes reach that, a long training is tried
 LONG: Setting = {"n_estimators": 4, "learn_from": "unsure"}  # and a share of the shrinkage
 LONG_SHRINKS = 1 / 3
 LEAST_LONGER = 1.5  # times the passes of others; with very many rows it would make no difference
@@ -383,8 +384,8 @@ class Trials:
         after = judge(best, n_more)
         if after.loss >= (WORTH_IT if self.is_sample else 1) * before.loss:
             return self._found(best, n_passes, before, n_passes)
-        long = self._long(best)
-        if after.loss < STILL_FALLS * before.loss and long != best:
+        long, doublings = self._long(best), math.log2(n_more / n_passes)
+        if after.loss < STILL_FALLS**doublings * before.loss and long != best:
             found = self._as_long(long, n_threads, report)
             if found.loss < MUCH_WORSE * judge(best, n_more, 1).loss:
                 return found
