@@ -120,6 +120,16 @@ def mean_loss(factor, scores, labels):
     return -log_softmax(factor * scores, axis=1)[np.arange(len(labels)), labels].mean()
 
 
+def loss_with_doubt(factor, scores, labels):
+    """The same with one row more, which has the median lead and is wrong."""
+    own = scores[np.arange(len(labels)), labels]
+    others = scores.copy()
+    others[np.arange(len(labels)), labels] = -np.inf
+    doubt = np.median(np.abs(others.max(axis=1) - own))
+    total = len(labels) * mean_loss(factor, scores, labels) + np.log1p(np.exp(factor * doubt))
+    return total / (len(labels) + 1)
+
+
 def sampled(seed, n, n_classes, size=1.5):
     """Log-odds, and labels drawn from the probabilities that they stand for."""
     generator = np.random.default_rng(seed)
@@ -136,9 +146,21 @@ def test_the_factor_has_the_least_loss(n_classes, wrong_by):
     found = calibrated(scores, labels)
     assert found.loss == pytest.approx(mean_loss(found.calibration, scores, labels), abs=1e-12)
     grid = found.calibration * np.exp(np.linspace(-2, 2, 401))
-    losses = [mean_loss(factor, scores, labels) for factor in grid]
-    assert found.loss <= min(losses) + 1e-12
+    losses = [loss_with_doubt(factor, scores, labels) for factor in grid]
+    least = loss_with_doubt(found.calibration, scores, labels)
+    assert least <= min(losses) + 1e-9
     assert abs(np.log(found.calibration / grid[np.argmin(losses)])) < 0.01
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("n", [20, 200])
+def test_rows_that_are_all_right_do_not_make_scores_certain(n_classes, n):
+    """The chance of an error is about one in the rows that were looked at."""
+    labels = np.arange(n) % n_classes
+    scores = 3.0 * np.eye(n_classes)[labels]
+    factor = calibrated(scores, labels).calibration
+    right = np.exp(log_softmax(factor * scores, axis=1))[0, labels[0]]
+    assert 0.3 / n < 1 - right < 3 / n
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -172,11 +194,11 @@ def test_an_offset_of_all_scores_of_a_row_changes_nothing():
     assert found[:2] == pytest.approx(calibrated(log_odds, labels)[:2], rel=1e-4)
 
 
-def test_scores_without_errors_want_the_largest_factor_and_useless_ones_the_least():
+def test_scores_that_are_all_wrong_want_the_least_factor():
     scores = np.eye(3)[np.arange(30) % 3]
-    right, wrong = np.arange(30) % 3, (np.arange(30) + 1) % 3
-    assert calibrated(scores, right).calibration == pytest.approx(np.exp(4), rel=1e-3)
-    assert calibrated(scores, wrong).calibration == pytest.approx(np.exp(-4), rel=1e-3)
+    assert calibrated(scores, (np.arange(30) + 1) % 3).calibration == pytest.approx(
+        np.exp(-4), rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e6])

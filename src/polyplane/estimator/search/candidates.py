@@ -4,8 +4,8 @@ First come maps of the columns with the shrinkage that suits them, and linear mo
 differ in most. Then come neighbours of the winner, one change each, and in the end the changes that
 won, together. A trial is judged by the loss of its calibrated probabilities on rows that took no
 part in it, which is steadier than their error; a change is taken if it wins 1.5% of that loss (0.5%
-where there are many rows), and more than the standard error of the difference: less is luck. All
-must win that over a linear model.
+where there are many rows), and more than the standard error of the difference: less is luck. A
+linear model is taken where it is no worse.
 Few rows are held out several times. Trials go on from where they stopped: all make a third of their
 passes, with steps that fall to 0, and the best third the rest, with new ones. Of an ensemble one
 model is tried, until the settings are found; two of them then tell how many passes are worth it.
@@ -58,7 +58,9 @@ STILL_FALLS = 0.9884  # of the loss: where twice the passes reach that, a long t
 LONG: Setting = {"n_estimators": 4, "learn_from": "unsure"}  # and a share of the shrinkage
 LONG_SHRINKS = 1 / 3
 LEAST_LONGER = 1.5  # times the passes of others; with very many rows it would make no difference
-MUCH_WORSE = 1.05  # times the loss before: trials of few rows think too little of long trainings
+MUCH_WORSE = (
+    1.05  # times the loss before: trials think too little of long trainings, but of few rows
+)
 CLEARLY, CLEARLY_ON_MANY = 0.985, 0.995  # of the loss: what a change must reach to be taken
 CLEARLY_WITH_LARGE_STEPS = 0.9  # the same of larger steps: where they win less, fits are a gamble
 LEAST_WEIGHED = 0.5  # of the rows must be tried to tell what columns are worth to all of them
@@ -81,6 +83,7 @@ LINEAR: Setting = {
 SQUARED: Setting = LINEAR | {"loss": "squared-hinge", "step_size": 0.3}  # each class against all
 FIRST_CHANGES: tuple[Setting, ...] = (
     {"columns": "fine", "shrinkage": 0.3},
+    {"columns": "knots", "shrinkage": 0.3},
     {"columns": "plain", "shrinkage": 0.03, "learn_from": "unsure"},
     {"columns": "knots", "shrinkage": 0.03, "learn_from": "unsure"},
     {"columns": "fine", **LINEAR, "shrinkage": 0.1},
@@ -387,7 +390,8 @@ class Trials:
         long, doublings = self._long(best), math.log2(n_more / n_passes)
         if after.loss < STILL_FALLS**doublings * before.loss and long != best:
             found = self._as_long(long, n_threads, report)
-            if found.loss < MUCH_WORSE * judge(best, n_more, 1).loss:
+            most = MUCH_WORSE if len(self.splits) == 1 else 1
+            if found.loss < most * judge(best, n_more, 1).loss:
                 return found
         return self._found(best, n_most, after, n_more)
 
@@ -432,7 +436,7 @@ class Trials:
         return self.chosen[held_out]
 
     def _first_winner(self, n_threads: int, report: Report) -> Setting:
-        """Whatever it is, it must be clearly better than a linear model.
+        """The best of the round, or a linear model where that is no worse.
 
         Linear models need fewer passes: where it is close, both make those of a fit.
         """
@@ -454,7 +458,7 @@ class Trials:
                 return curved
             if of_linear.clearly_beats(of_curved, self.clearly):
                 return linear
-        return linear
+        return curved if of_curved.loss < of_linear.loss else linear
 
     def _count_members(self, setting: Setting, n_passes: int) -> int:
         """Of an ensemble, that are judged together: one, until it is as it will be fitted."""

@@ -41,10 +41,15 @@ class Judgement(NamedTuple):
 
 
 def calibrated(scores: Array, labels: Array) -> Judgement:
-    """The factor that makes class scores log-odds, and the mean loss of the labels with it."""
+    """The factor that makes class scores log-odds, and the mean loss of the labels with it.
+
+    Few rows that are all right would make scores certain: the factor is that of one row more,
+    which has the median lead and is wrong.
+    """
     own = scores[np.arange(len(labels)), labels]
     leads = np.asarray(scores - own[:, None], np.float64)  # of each class over the right one
     leads[np.arange(len(labels)), labels] = -np.inf
+    doubt = float(np.median(np.abs(leads.max(axis=1))))
     if leads.shape[1] == 2:
         leads = leads[np.arange(len(labels)), 1 - labels]
 
@@ -54,13 +59,17 @@ def calibrated(scores: Array, labels: Array) -> Judgement:
         of_rivals = scaled if scaled.ndim == 1 else special.logsumexp(scaled, axis=1)
         return np.asarray(np.logaddexp(0, of_rivals))
 
+    def total(log_factor: float) -> float:
+        return float(losses(log_factor).sum() + np.logaddexp(0, np.exp(log_factor) * doubt))
+
     found = optimize.minimize_scalar(
-        lambda log_factor: float(losses(log_factor).mean()),
+        lambda log_factor: total(log_factor) / (len(labels) + 1),
         bounds=RANGE_OF_LOG_FACTOR,
         method="bounded",
         options={"xatol": TOLERANCE},
     )
-    return Judgement(float(found.fun), float(np.exp(found.x)), losses(found.x))
+    of_rows = losses(found.x)
+    return Judgement(float(of_rows.mean()), float(np.exp(found.x)), of_rows)
 
 
 def final_judgements(
