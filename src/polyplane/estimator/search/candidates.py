@@ -54,6 +54,7 @@ RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 MOST_MEMBERS = 2  # of an ensemble that are judged together
 MORE_PASSES = 2  # times those of the last rung tell, on a sample, whether all are worth it
 WORTH_IT = 0.995  # of the loss: what more passes over many rows must reach to be made
+ALL_RIGHT = 0.05  # loss of a row: where all have less, more passes only make sure what is right
 STILL_FALLS = 0.9884  # of the loss: where twice the passes reach that, a long training is tried
 LONG: Setting = {"n_estimators": 4, "learn_from": "unsure"}  # and a share of the shrinkage
 LONG_SHRINKS = 1 / 3
@@ -383,6 +384,8 @@ class Trials:
         before = judge(best, n_passes)
         if n_most <= n_passes:
             return self._found(best, n_most, before, n_passes)
+        if before.losses.max() < ALL_RIGHT:
+            return self._found(best, n_passes, before, n_passes)
         n_more = min(n_most, MORE_PASSES * n_passes) if self.is_sample else n_most
         after = judge(best, n_more)
         if after.loss >= (WORTH_IT if self.is_sample else 1) * before.loss:
