@@ -24,7 +24,7 @@ from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, default_client
 from polyplane.backends.dask_partitions import mix_rows, partitions_of
 from polyplane.backends.dask_prediction import Evaluation, evaluate, predict
-from polyplane.backends.dask_rounds import ALIKE, after_round, one_round, rounds_of_pass
+from polyplane.backends.dask_rounds import ALIKE, after_round, one_pass, rounds_of_pass
 from polyplane.backends.dask_rows import (
     LoadedRows,
     faults_in_words,
@@ -38,7 +38,7 @@ from polyplane.data.chunks import Chunk
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.fitting.progress import Report, progress
 from polyplane.estimator.input.tables import layout_of
-from polyplane.estimator.planes.rounds.travelling_models import Moment, completed, count_passes
+from polyplane.estimator.planes.rounds.travelling_models import completed, count_passes
 
 __all__ = [
     "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "explore", "fit", "mix_rows",
@@ -118,10 +118,8 @@ def _make_passes(
     with progress(*shown, is_elsewhere=True) as report:
         for number in range(n_done, n_passes):
             told = partial(_report, report, int(unpacked(model).n_planes_))
-            for k, learners in enumerate(rounds):
-                n_before, is_end = number * len(rounds) + k, k + 1 == len(rounds)
-                moment = Moment(n_before, n_passes * len(rounds), is_end)
-                model = one_round(rows.client, model, learners, moment, alike, told)
+            passes = number, n_passes
+            (model,) = one_pass(rows.client, [model], rounds, passes, alike, told)
             if number == n_passes - 1 and sample is not None:
                 task = rows.client.submit(_completed, model, sample, pure=False)
                 model = result_of_sample(task)
