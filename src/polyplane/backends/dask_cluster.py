@@ -23,8 +23,9 @@ from polyplane.backends.dask_look import explore, sample
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, default_client
 from polyplane.backends.dask_partitions import mix_rows, partitions_of
+from polyplane.backends.dask_path import alpha_path
 from polyplane.backends.dask_prediction import Evaluation, evaluate, predict
-from polyplane.backends.dask_rounds import ALIKE, after_round, one_pass, rounds_of_pass
+from polyplane.backends.dask_rounds import ALIKE, MIXES, after_round, one_pass, rounds_of_pass
 from polyplane.backends.dask_rows import (
     LoadedRows,
     faults_in_words,
@@ -41,11 +42,9 @@ from polyplane.estimator.input.tables import layout_of
 from polyplane.estimator.planes.rounds.travelling_models import completed, count_passes
 
 __all__ = [
-    "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "explore", "fit", "mix_rows",
-    "partial_fit", "predict", "sample",
+    "ALIKE", "ROUNDS", "Evaluation", "alpha_path", "bytes_sent", "evaluate", "explore", "fit",
+    "mix_rows", "partial_fit", "predict", "sample",
 ]  # fmt: skip
-
-MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
 
 
 def fit(

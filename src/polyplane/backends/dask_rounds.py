@@ -44,11 +44,12 @@ from polyplane.estimator.planes.rounds.travelling_models import (
 from polyplane.tuning.held_out import parts_of
 
 __all__ = [
-    "ALIKE", "Bundle", "HeldOut", "Learner", "after_round", "alone_each", "mixture_of", "one_pass",
-    "rounds_of_pass",
+    "ALIKE", "MIXES", "Bundle", "HeldOut", "Learner", "after_round", "alone_each", "mixture_of",
+    "one_pass", "rounds_of_pass",
 ]  # fmt: skip
 
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
+MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
 
 
 class Learner(NamedTuple):
