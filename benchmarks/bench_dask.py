@@ -92,7 +92,7 @@ def speed_table(client):
     alone, seconds = min((one for one, _ in both), key=itemgetter(1))
     together, seconds_together, n_bytes, n_rounds = min((two for _, two in both), key=itemgetter(1))
     n_model = bytes_of_file(together)
-    shared = 2 * packed(together).count_bytes()  # broadcast at the beginning of each round
+    shared = packed(together).count_bytes()  # to one worker, which hands it on, in each round
     rows = [
         ["one process", f"{ROWS / seconds:,.0f}", f"{error(alone, X_test, y_test):.2f}",
          alone.n_planes_, "", "", ""],
@@ -103,7 +103,7 @@ def speed_table(client):
         ["ratio", f"{seconds / seconds_together:.2f}", "", "", "", "", ""],
     ]  # fmt: skip
     return table(
-        ["what", "rows/s", "test error %", "planes", "MB a round, broadcast too", "MB of the model",
+        ["what", "rows/s", "test error %", "planes", "MB a round", "MB of the model",
          "overhead of a round, ms"],
         rows,
     )  # fmt: skip

@@ -14,7 +14,7 @@ import polyplane as pp
 from polyplane.engine.order import in_place, shuffle
 from polyplane.estimator.planes import packs
 from polyplane.estimator.planes.hyperplane_classifier import rows_to_try
-from polyplane.tuning.alpha_path import models_of_path
+from polyplane.tuning.alpha_path import added, look_of, models_of_path
 from polyplane.tuning.held_out import parts_of
 from tests.examples import examples
 
@@ -242,3 +242,21 @@ def test_what_cannot_be_tried_is_refused(estimator, options, error, words):
     X, y = rows_of(0)
     with pytest.raises(error, match=words):
         pp.alpha_path(estimator, X, y, **options)
+
+
+@given(seed=st.integers(0, 10_000), n_seeds=st.integers(1, 3))
+@settings(max_examples=examples(20), deadline=None)
+def test_looks_at_parts_of_the_rows_add_up(seed, n_seeds):
+    """So do standard errors of leads, which are counted and not taken from single rows."""
+    generator = np.random.default_rng(seed)
+    is_wrong = (generator.random((4, n_seeds, 60)) < 0.4).astype(np.float64)
+    is_wrong[2] = np.nan  # was left behind
+    parts = generator.integers(0, 3, 60)
+    whole = look_of(is_wrong, parts, 3)
+    halves = [look_of(is_wrong[:, :, some], parts[some], 3) for some in np.split(np.arange(60), 2)]
+    for one, other in zip(whole, added(halves), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(whole.error, is_wrong.mean(axis=(1, 2)))
+    alive, lines = np.array([0, 1, 3]), is_wrong.mean(axis=1)[[0, 1, 3]]
+    expected = (lines - lines[1]).var(axis=1) / 60
+    np.testing.assert_allclose(whole.variance_of_lead(alive, 1), expected, atol=1e-15)

@@ -1,10 +1,11 @@
 """A round of several learners on a Dask cluster: who learns what, the tasks, and their mixture.
 
-What a task does is in `estimator/planes/rounds/`; where it runs is settled here.
+What a task does is in `estimator/planes/rounds/`; where it runs is settled here. A fit has one
+model in a round, a search several: each task does its part for all of them.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,12 +22,13 @@ from polyplane.backends.dask_rows import (
 )
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.layout import Layout
+from polyplane.engine.planes.pack import NO_PART
+from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, save
 from polyplane.estimator.fitting.resuming import interrupts_wait
 from polyplane.estimator.input.tables import give_layout
 from polyplane.estimator.online_classifier import give_evaluations
 from polyplane.estimator.planes.rounds.travelling_models import (
-    Along,
     Census,
     Moment,
     Piece,
@@ -39,10 +41,15 @@ from polyplane.estimator.planes.rounds.travelling_models import (
     set_out,
     shares_of,
 )
+from polyplane.tuning.held_out import parts_of
 
-__all__ = ["ALIKE", "Learner", "after_round", "mixture_of", "one_round", "rounds_of_pass"]
+__all__ = [
+    "ALIKE", "MIXES", "Bundle", "HeldOut", "Learner", "after_round", "alone_each", "mixture_of",
+    "one_pass", "rounds_of_pass",
+]  # fmt: skip
 
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
+MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
 
 
 class Learner(NamedTuple):
@@ -90,36 +97,99 @@ def _shared_out(rows: LoadedRows, n_learners: int) -> list[list[int]]:
     return [group.tolist() for group in groups]
 
 
-def one_round(
+# ---- what travels ------------------------------------------------------------------------
+
+
+class Bundle:
+    """What a task hands on of all models of a round: models, learners on their way, or shares.
+
+    Dask decides by the bytes of a result where tasks run, and counts traffic by them. Of tuples and
+    dicts it weighs ten parts at random: for the same model that was a tenth of the truth, or twice.
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = list(parts)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + _count_bytes(self.parts)
+
+
+def _count_bytes(value: Any) -> int:
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(_count_bytes(one) for one in value.values())
+    if isinstance(value, Sequence):
+        return sum(_count_bytes(one) for one in value)
+    return 8  # a number
+
+
+class HeldOut(NamedTuple):
+    """Rows that single models of a round do not visit: one part of each partition."""
+
+    n_parts: int
+    seed: int
+    left_out: Sequence[int]  # by each model: its part, or NO_PART
+
+    def parts(self, y: Array, number: int) -> Array:
+        """The part of each row of a partition; of the first as if it were all rows."""
+        return parts_of(y, self.n_parts, [self.seed, number] if number else self.seed)
+
+
+# ---- a round -----------------------------------------------------------------------------
+
+
+def one_pass(
     client: Client,
-    before: PackedModel,
+    models: Sequence[PackedModel],
+    rounds: Sequence[Sequence[Learner]],
+    passes: tuple[int, int],
+    alike: float,
+    report: Callable[[int], None],
+    held_out: HeldOut | None = None,
+) -> Sequence[PackedModel]:
+    """The rounds of a pass over all rows; `passes` were made before it, and are made in all."""
+    n_done, n_passes = passes
+    for k, learners in enumerate(rounds):
+        ends_pass = k + 1 == len(rounds)
+        moment = Moment(n_done * len(rounds) + k, n_passes * len(rounds), ends_pass)
+        models = _one_round(client, models, learners, moment, alike, report, held_out)
+    return models
+
+
+def _one_round(
+    client: Client,
+    before: Sequence[PackedModel],
     learners: Sequence[Learner],
     moment: Moment,
     alike: float,
     report: Callable[[int], None],
-) -> PackedModel:
+    held_out: HeldOut | None,
+) -> Sequence[PackedModel]:
     """All learners over what is theirs in the round, and the mixture."""
-    (model,) = client.scatter([before], broadcast=True, hash=False)
+    (models,) = client.scatter([Bundle(before)], broadcast=True, hash=False)
     holders = holders_of(client, [part.chunk for one in learners for part in one.parts])
-    begun_here, n_rows, numbers = [model], {}, dict[Any, int]()
+    begun_here, n_rows, numbers = [models], {}, dict[Any, int]()
     try:
         ends = []
         for one in learners:
-            along, task = model, Task(one.number, one.rows, moment)
+            along, task = models, Task(one.number, one.rows, moment)
             for k, part in enumerate(one.parts):
-                told = part.chunk, part.number, task if k == 0 else None, one.piece
+                told = part.chunk, part.number, task if k == 0 else None, one.piece, held_out
                 here = near(holders[part.chunk.key])
                 along = client.submit(_learn, along, *told, pure=False, **here)
                 begun_here.append(along)
                 n_rows[along] = part.n_rows // one.piece.n_pieces
                 numbers |= {along.key: part.number, part.chunk.key: part.number}
             ends.append(along)
-        last = _mixed(client, model, ends, moment, alike, begun_here)
+        last = _mixed(client, models, ends, moment, alike, begun_here)
         for along in as_completed(n_rows):
             report(n_rows[along])
         with faults_in_words(numbers):
-            reached: PackedModel = last.result()
-        return reached
+            reached: Bundle = last.result()
+        return reached.parts
     except BaseException:
         client.cancel(begun_here)
         raise
@@ -127,7 +197,7 @@ def one_round(
 
 def _mixed(
     client: Client,
-    model: Any,
+    models: Any,
     ends: list[Any],
     moment: Moment,
     alike: float,
@@ -135,40 +205,78 @@ def _mixed(
 ) -> Any:
     """What all learners reached."""
     if len(ends) == 1:
-        return client.submit(alone, ends[0], moment, pure=False)
-    level = [client.submit(shares_of, end, model, pure=False) for end in ends]
+        return client.submit(alone_each, ends[0], moment, pure=False)
+    level = [client.submit(_shares_each, end, models, pure=False) for end in ends]
     begun_here += level
-    return mixture_of(client, model, level, moment, alike, begun_here)
+    return mixture_of(client, models, level, moment, alike, begun_here)
 
 
 def mixture_of(
     client: Client,
-    model: Any,
+    models: Any,
     shares: list[Any],
     moment: Moment,
     alike: float,
     begun_here: list[Any],
 ) -> Any:
-    """The next model of the shares of a round, by a tree of pairs: no task holds more than two."""
+    """The next models of the shares of a round, by a tree of pairs: no task holds more than two."""
     level = shares
     while len(level) > 2:
         pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
         level = [
-            client.submit(mixed_shares, *pair, alike, pure=False) if len(pair) == 2 else pair[0]
+            client.submit(_mixed_each, *pair, alike, pure=False) if len(pair) == 2 else pair[0]
             for pair in pairs
         ]
         begun_here += level
-    return client.submit(mixed_model, model, *level, alike, moment, pure=False)
+    return client.submit(_next_each, models, *level, alike, moment, pure=False)
+
+
+# ---- tasks -------------------------------------------------------------------------------
 
 
 def _learn(
-    along: Along | PackedModel, chunk: Chunk, number: int, task: Task | None, piece: Piece
-) -> Along:
-    start = set_out(along) if isinstance(along, PackedModel) else along
+    before: Bundle,
+    chunk: Chunk,
+    number: int,
+    task: Task | None,
+    piece: Piece,
+    held_out: HeldOut | None,
+) -> Bundle:
+    start = [set_out(one) if isinstance(one, PackedModel) else one for one in before.parts]
+    visited: list[Array | None] = [None] * len(start)
+    if held_out is not None:
+        parts = held_out.parts(chunk.y, number)
+        visited = [None if k == NO_PART else parts != k for k in held_out.left_out]
     try:
-        return learned(start, chunk.X, chunk.y, task, piece)
+        return Bundle(
+            [
+                learned(along, chunk.X, chunk.y, task, piece, own)
+                for along, own in zip(start, visited, strict=True)
+            ]
+        )
     except (TypeError, ValueError) as error:
         raise unusable(number, error) from error
+
+
+def alone_each(ends: Bundle, moment: Moment) -> Bundle:
+    """The models after a round that one learner made."""
+    return Bundle([alone(end, moment) for end in ends.parts])
+
+
+def _shares_each(ends: Bundle, models: Bundle) -> Bundle:
+    return Bundle([shares_of(*pair) for pair in zip(ends.parts, models.parts, strict=True)])
+
+
+def _mixed_each(first: Bundle, second: Bundle, alike: float) -> Bundle:
+    pairs = zip(first.parts, second.parts, strict=True)
+    return Bundle([mixed_shares(*pair, alike) for pair in pairs])
+
+
+def _next_each(
+    models: Bundle, first: Bundle, second: Bundle, alike: float, moment: Moment
+) -> Bundle:
+    each = zip(models.parts, first.parts, second.parts, strict=True)
+    return Bundle([mixed_model(*one, alike, moment) for one in each])
 
 
 def after_round(

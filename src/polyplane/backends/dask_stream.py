@@ -18,7 +18,7 @@ from sklearn.base import clone
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, Future, dask, default_client
 from polyplane.backends.dask_partitions import Partition, is_dask_frame, partitions_of, told_apart
-from polyplane.backends.dask_rounds import ALIKE, after_round, mixture_of
+from polyplane.backends.dask_rounds import ALIKE, Bundle, after_round, alone_each, mixture_of
 from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near, unusable
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
@@ -27,10 +27,7 @@ from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.input.tables import layout_of, take_layout
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.rounds.travelling_models import (
-    Along,
     Moment,
-    Shares,
-    alone,
     has_begun,
     learned,
     set_out,
@@ -196,7 +193,7 @@ def _one_round(
 ) -> PackedModel:
     """A task a learner, and the mixture."""
     workers = sorted(client.nthreads())
-    (model,) = client.scatter([before], broadcast=True, hash=False)
+    (model,) = client.scatter([Bundle([before])], broadcast=True, hash=False)
     begun_here = [model]
     try:
         for number, group in enumerate(groups):
@@ -204,18 +201,19 @@ def _one_round(
             here = near([workers[number % len(workers)]])
             begun_here.append(client.submit(job, model, _Sealed(group), pure=False, **here))
         if len(groups) == 1:
-            last = client.submit(alone, begun_here[1], moment, pure=False)
+            last = client.submit(alone_each, begun_here[1], moment, pure=False)
         else:
             last = mixture_of(client, model, begun_here[1:], moment, alike, begun_here)
-        reached: PackedModel = last.result()
-        return reached
+        reached: list[PackedModel] = last.result().parts
+        return reached[0]
     except BaseException:
         client.cancel(begun_here)
         raise
 
 
-def _along(model: PackedModel, sealed: _Sealed) -> Along:
+def _along(models: Bundle, sealed: _Sealed) -> Bundle:
     """A learner after its partitions."""
+    (model,) = models.parts
     along = set_out(model)
     for source in sealed.sources:
         try:
@@ -226,8 +224,9 @@ def _along(model: PackedModel, sealed: _Sealed) -> Along:
             raise
         except (OSError, TypeError, ValueError) as error:
             raise unusable(source.number, error) from error
-    return along
+    return Bundle([along])
 
 
-def _share(model: PackedModel, sealed: _Sealed) -> Shares:
-    return shares_of(_along(model, sealed), model)
+def _share(models: Bundle, sealed: _Sealed) -> Bundle:
+    (along,), (model,) = _along(models, sealed).parts, models.parts
+    return Bundle([shares_of(along, model)])

@@ -7,9 +7,9 @@ of them with that alpha. With `halving` an alpha goes no further once it is clea
 (`estimator/planes/contest.py`).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,7 +18,7 @@ from sklearn.base import clone
 from polyplane.engine.planes.pack import NO_PART
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.fitting.progress import progress, silence
-from polyplane.estimator.planes.contest import clearly_behind
+from polyplane.estimator.planes.contest import behind_beyond_luck
 from polyplane.estimator.planes.hyperplane_classifier import (
     ALPHAS,
     HyperplaneClassifier,
@@ -37,7 +37,10 @@ from polyplane.estimator.planes.packs import (
 from polyplane.report.plots import plot_path
 from polyplane.tuning.held_out import parts_of
 
-__all__ = ["AlphaPath", "alpha_path", "models_of_path"]
+__all__ = [
+    "AlphaPath", "Look", "PathNotes", "added", "alpha_path", "alphas_to_try", "is_time_to_look",
+    "look_of", "models_of_path", "seeds_after",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,17 +103,15 @@ def alpha_path(
     `cv` is the number of folds, `n_seeds` how many orders of the rows are tried; the models are
     those of the first. Passes and threads are the estimator's `max_iter` and `n_jobs`.
     """
-    values = np.array(ALPHAS if alphas is None else alphas, np.float64)
-    _check(estimator, values, cv, n_seeds)
+    values = alphas_to_try(estimator, alphas, cv, n_seeds)
     reader = clone(estimator).set_params(alpha=float(values[0]))
     rows = rows_to_try(reader, X, y, sample_weight)
     parts = parts_of(rows.data.labels, cv, rows.seed).astype(np.int32)
     courses = [
         _Course.begun(reader, rows, seed, values, parts, cv, has_whole=k == 0)
-        for k, seed in enumerate(_seeds(rows.seed, n_seeds))
+        for k, seed in enumerate([rows.seed, *seeds_after(rows.seed, n_seeds)])
     ]
-    passes, curves, looks = [], [], list[Array]()
-    n_passes = count_passes(courses[0].trials)
+    notes, n_passes = PathNotes(values), count_passes(courses[0].trials)
     n_threads, places = effective_n_jobs(reader.n_jobs), range(values.size)
     total = sum(len(course.trials) for course in courses) * n_passes * parts.size
     title = f"{type(reader).__name__}: {values.size} alphas"
@@ -118,23 +119,16 @@ def alpha_path(
         for n in range(1, n_passes + 1):
             for course in courses:
                 pass_together(course.trials, rows.data, parts, n_threads, report)
-            if n & (n - 1) and n < n_passes:
-                continue
-            wrong = [[_wrong(course, k, rows, parts) for course in courses] for k in places]
-            is_wrong: Array = np.array(wrong)  # by alpha, seed and row
-            passes.append(n)
-            curves.append(is_wrong.mean(axis=(1, 2)))
-            folds = np.stack([is_wrong[:, :, parts == f].mean(axis=2) for f in range(cv)], axis=1)
-            looks.append(folds)
-            if halving and n < n_passes:
-                _drop_what_is_behind(courses, is_wrong, np.stack(looks, axis=1))
-    errors = is_wrong.mean(axis=(1, 2))
+            if is_time_to_look(n, n_passes):
+                wrong = [[_wrong(course, k, rows, parts) for course in courses] for k in places]
+                notes.take(n, look_of(np.array(wrong), parts, cv))
+                if halving and n < n_passes:
+                    _drop(courses, notes.behind())
     models = [
         None if trial is None else become_fitted(trial, reader, rows.data, X)
         for trial in courses[0].whole
     ]
-    spread = np.sqrt(errors * (1 - errors) / parts.size)
-    return AlphaPath(values, models, errors, spread, folds, np.array(passes), np.array(curves))
+    return notes.path(models)
 
 
 def models_of_path(estimator: Any, X: Any, y: Any, alphas: Sequence[float]) -> list[Any]:
@@ -151,7 +145,9 @@ def models_of_path(estimator: Any, X: Any, y: Any, alphas: Sequence[float]) -> l
     return [become_fitted(trial, reader, rows.data, X) for trial in trials]
 
 
-def _check(estimator: Any, values: Array, cv: int, n_seeds: int) -> None:
+def alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_seeds: int) -> Array:
+    """The alphas of a path, once all that is asked for has been looked at."""
+    values = np.array(ALPHAS if alphas is None else alphas, np.float64)
     name = type(estimator).__name__
     is_hyperplane = (
         isinstance(estimator, HyperplaneClassifier) and "alpha" in estimator.get_params()
@@ -171,10 +167,16 @@ def _check(estimator: Any, values: Array, cv: int, n_seeds: int) -> None:
         raise ValueError("alphas has the same number twice: each is tried once.")
     if cv < 2 or n_seeds < 1:
         raise ValueError(f"cv={cv} and n_seeds={n_seeds}: there are at least 2 folds and 1 seed.")
+    return values
 
 
-def _seeds(first: int, n_seeds: int) -> Iterator[int]:
-    yield first
+def is_time_to_look(n: int, n_passes: int) -> bool:
+    """Whether errors are taken after pass n: 1, 2, 4, ... and the last."""
+    return n & (n - 1) == 0 or n == n_passes
+
+
+def seeds_after(first: int, n_seeds: int) -> Iterator[int]:
+    """Those of a path besides the first."""
     for k in range(1, n_seeds):
         yield int(np.random.default_rng([first, k]).integers(2**31))
 
@@ -219,12 +221,90 @@ def _wrong(course: _Course, k: int, rows: RowsToTry, parts: Array) -> Array:
     return is_wrong
 
 
-def _drop_what_is_behind(courses: Sequence[_Course], is_wrong: Array, errors: Array) -> None:
-    """Alphas that are clearly behind; `errors` are by alpha, look, fold and seed."""
-    alive = np.flatnonzero(~np.isnan(is_wrong[:, 0, 0]))
-    lines = is_wrong[alive].mean(axis=1)
-    for k in alive[clearly_behind(lines, errors[alive])]:
+def _drop(courses: Sequence[_Course], places: Array) -> None:
+    """Let alphas go no further."""
+    for k in places:
         for course in courses:
             course.folds[k] = None
             if course.whole:
                 course.whole[k] = None
+
+
+# ---- what is seen of a path --------------------------------------------------------------
+
+
+class Look(NamedTuple):
+    """How often rows were wrong to models that had not seen them."""
+
+    n_rows: Array  # by fold
+    wrong: Array  # by alpha, fold and seed: how many; NaN of alphas that were left behind
+    both: Array  # by alpha and alpha: of each row how many seeds' models were wrong, multiplied
+
+    @property
+    def errors(self) -> Array:
+        """By alpha, fold and seed."""
+        shares: Array = self.wrong / self.n_rows[:, None]
+        return shares
+
+    @property
+    def error(self) -> Array:
+        """By alpha."""
+        n_tried = self.n_rows.sum() * self.wrong.shape[2]
+        shares: Array = self.wrong.sum(axis=(1, 2)) / n_tried
+        return shares
+
+    def variance_of_lead(self, places: Array, best: int) -> Array:
+        """Of the difference in error between alphas at `places` and the best of them."""
+        n_rows, n_seeds = self.n_rows.sum(), self.wrong.shape[2]
+        both = self.both[np.ix_(places, places)] / n_seeds**2
+        own, error = np.diag(both), self.error[places]
+        squares = (own - 2 * both[best] + own[best]) / n_rows
+        variance: Array = np.maximum(squares - (error - error[best]) ** 2, 0.0) / n_rows
+        return variance
+
+
+def look_of(is_wrong: Array, parts: Array, n_folds: int) -> Look:
+    """At wrong rows by alpha, seed and row; each row is in one of the parts."""
+    folds = [parts == fold for fold in range(n_folds)]
+    n_wrong = is_wrong.sum(axis=1)
+    return Look(
+        np.array([np.count_nonzero(fold) for fold in folds]),
+        np.stack([is_wrong[:, :, fold].sum(axis=2) for fold in folds], axis=1),
+        n_wrong @ n_wrong.T,
+    )
+
+
+def added(looks: Iterable[Look]) -> Look:
+    """One look at all their rows."""
+    return Look(*(np.sum(each, axis=0) for each in zip(*looks, strict=True)))
+
+
+@dataclass
+class PathNotes:
+    """What was seen of all alphas, pass after pass."""
+
+    alphas: Array
+    passes: list[int] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
+
+    def take(self, n_passes: int, look: Look) -> None:
+        """Note what is seen after so many passes."""
+        self.passes.append(n_passes)
+        self.looks.append(look)
+
+    def behind(self) -> Array:
+        """Places of alphas that still go on and are clearly behind."""
+        last = self.looks[-1]
+        alive = np.flatnonzero(~np.isnan(last.error))
+        errors = np.stack([look.errors[alive] for look in self.looks], axis=1)
+        is_behind = behind_beyond_luck(errors, lambda best: last.variance_of_lead(alive, best))
+        places: Array = alive[is_behind]
+        return places
+
+    def path(self, models: list[Any]) -> AlphaPath:
+        """The result, with the models of all rows."""
+        last, curves = self.looks[-1], np.array([look.error for look in self.looks])
+        spread = np.sqrt(last.error * (1 - last.error) / last.n_rows.sum())
+        return AlphaPath(
+            self.alphas, models, last.error, spread, last.errors, np.array(self.passes), curves
+        )

@@ -66,7 +66,7 @@ def folds_of(y: Array, n_folds: int, seed: int) -> list[Split]:
     return [(np.flatnonzero(parts != k), np.flatnonzero(parts == k)) for k in range(n_folds)]
 
 
-def parts_of(y: Array, n_parts: int, seed: int) -> Array:
+def parts_of(y: Array, n_parts: int, seed: int | Sequence[int]) -> Array:
     """A part for each row: rows of a class take turns."""
     order = np.random.default_rng(seed).permutation(y.size)
     _, codes = np.unique(y, return_inverse=True)

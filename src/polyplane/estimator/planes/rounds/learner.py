@@ -164,12 +164,15 @@ def join_round(machine: PlaneLearner, census: Census, n_pieces: int, moment: Mom
             machine._schedule(model, n_rows, moment.n_done, moment.n_rounds)
 
 
-def pass_over(machine: PlaneLearner, X: Any, y: Any, learner: int, piece: Piece) -> list[Array]:
+def pass_over(
+    machine: PlaneLearner, X: Any, y: Any, learner: int, piece: Piece, visited: Array | None = None
+) -> list[Array]:
     """A pass over rows, or a piece of one, as a pass of `fit`; return origins of planes.
 
     Those are, for each model and each plane that lives, its place among those that lived before,
-    or NEW. Each learner has an order of its own; that of the first is that of `fit`. All classes
-    and columns must be known by now.
+    or NEW. Each learner has an order of its own; that of the first is that of `fit`. Rows that are
+    not `visited`, where that is given, are left out of it. All classes and columns must be known by
+    now.
     """
     with writing(machine):
         data, labels = machine._read_training(X, y, None, None, True)
@@ -178,11 +181,16 @@ def pass_over(machine: PlaneLearner, X: Any, y: Any, learner: int, piece: Piece)
             raise ValueError(f"y holds labels that are new: {labels[known.size :].tolist()}")
         seen = machine._training_view(machine._training, data)
         models = machine._training.models
-        return [_pass_of(machine, model, seen, learner, piece) for model in models]
+        return [_pass_of(machine, model, seen, learner, piece, visited) for model in models]
 
 
 def _pass_of(
-    machine: PlaneLearner, model: PlaneModel, data: TrainingData, learner: int, piece: Piece
+    machine: PlaneLearner,
+    model: PlaneModel,
+    data: TrainingData,
+    learner: int,
+    piece: Piece,
+    visited: Array | None,
 ) -> Array:
     """The pass of one model; return the origins of its planes."""
     walk = machine._walk()
@@ -202,6 +210,8 @@ def _pass_of(
         model.generator = np.random.Generator(bits.jumped(learner))
     if machine.shuffle:
         shuffle(order, model.generator)
+    if visited is not None:
+        order = order[visited[order]]
     order = np.array_split(order, piece.n_pieces)[piece.place]
     if piece.place + 1 < piece.n_pieces:  # the next has the same order
         model.generator.bit_generator.state = before

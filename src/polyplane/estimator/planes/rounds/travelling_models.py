@@ -96,8 +96,15 @@ class Task(NamedTuple):
 WHOLE = Piece()
 
 
-def learned(along: Along, X: Any, y: Any, task: Task | None = None, piece: Piece = WHOLE) -> Along:
-    """The learner after one more partition, or a piece of it.
+def learned(
+    along: Along,
+    X: Any,
+    y: Any,
+    task: Task | None = None,
+    piece: Piece = WHOLE,
+    visited: Array | None = None,
+) -> Along:
+    """The learner after one more partition, or a piece of it, without rows that are not `visited`.
 
     At the first, with its `task`, its order and its schedule become its own.
     """
@@ -105,7 +112,8 @@ def learned(along: Along, X: Any, y: Any, task: Task | None = None, piece: Piece
     if task is not None:
         join_round(machine, task.rows, piece.n_pieces, task.moment)
     learner = 0 if task is None else task.learner
-    origins = pass_over(machine, _as_wide(X, width_of(machine)), y, learner, piece)
+    wide = _as_wide(X, width_of(machine))
+    origins = pass_over(machine, wide, y, learner, piece, visited)
     since = [_composed(*pair) for pair in zip(along.origins, origins, strict=True)]
     return Along(packed(machine), since, along.n_steps)
 

@@ -1,0 +1,82 @@
+"""How training on a Dask cluster begins: the machine as learners have it, and its first model."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from polyplane.backends.dask_rows import LoadedRows, holders_of, near, result_of, result_of_sample
+from polyplane.data.chunks import Chunk
+from polyplane.data.table.frames import is_frame
+from polyplane.engine.planes.planes import Array
+from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.input.tables import layout_of, take_layout
+from polyplane.estimator.online_classifier import training_of, weights_of_classes
+from polyplane.estimator.planes.rounds.travelling_models import Census, begun, begun_by_sample
+
+__all__ = ["first_model", "needs_sample", "that_travels"]
+
+
+def that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: bool) -> Any:
+    """The estimator as learners have it: what all rows and rounds settle is said in numbers."""
+    machine = unpacked(packed(estimator)) if goes_on else clone(estimator)
+    if goes_on and not rows.surveys[0].is_table:
+        take_layout(machine)  # rows of files are laid out as they are read
+    if goes_on:
+        _check_known(machine, rows)
+    machine.set_params(class_weight=weights_of_classes(estimator, *rows.census()))
+    return machine if rounds is None else machine.set_params(max_iter=int(rounds))
+
+
+def needs_sample(machine: Any, rows: LoadedRows) -> bool:
+    """Whether it begins, or ends, with what only many rows of all kinds can tell."""
+    is_to_find = "auto" in (machine.alpha, getattr(machine, "entropy", None))
+    starts_from_rows = getattr(machine, "init", "random") != "random"
+    return rows.surveys[0].is_table or is_to_find or starts_from_rows
+
+
+def first_model(machine: Any, rows: LoadedRows, sample: Any) -> PackedModel:
+    """The model before the first step, that all learners share."""
+    if sample is not None:
+        words = machine, sample, rows.n_columns, rows.census()
+        model: PackedModel = result_of_sample(rows.client.submit(_begun_by, *words, pure=False))
+        return model
+    has_begun = False
+    for number, chunk in zip(rows.numbers, rows.chunks, strict=True):
+        if has_begun:
+            break
+        told = machine, chunk, rows.classes, rows.n_columns
+        here = near(holders_of(rows.client, [chunk])[chunk.key])
+        task = rows.client.submit(_begun, *told, pure=False, **here)
+        machine, has_begun = result_of(task, number)
+    return packed(machine)
+
+
+def _check_known(estimator: Any, rows: LoadedRows) -> None:
+    """A mixture needs planes of the same classes and columns from all learners."""
+    unknown = np.setdiff1d(rows.classes, estimator.classes_)
+    if unknown.size:
+        raise ValueError(f"y holds labels that the model to resume does not: {unknown.tolist()}.")
+    if rows.n_columns > estimator.n_features_in_:
+        raise ValueError(
+            f"X has {rows.n_columns} columns, and the model to resume {estimator.n_features_in_}."
+        )
+
+
+def _begun(machine: Any, chunk: Chunk, classes: Array, n_columns: int) -> tuple[Any, bool]:
+    machine = clone(machine) if training_of(machine) is None else machine
+    has_begun = begun(machine, chunk.X, chunk.y, classes, n_columns)
+    _check_no_gaps(machine, chunk)
+    return machine, has_begun
+
+
+def _check_no_gaps(machine: Any, chunk: Chunk) -> None:
+    if layout_of(machine) is not None and not is_frame(chunk.X):
+        raise ValueError("X has gaps (NaN), which a cluster takes from dask dataframes only")
+
+
+def _begun_by(machine: Any, sample: Chunk, n_columns: int, census: Census) -> PackedModel:
+    machine = clone(machine)
+    begun_by_sample(machine, sample.X, sample.y, n_columns, census)
+    _check_no_gaps(machine, sample)
+    return packed(machine)
