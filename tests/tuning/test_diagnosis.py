@@ -113,6 +113,24 @@ def test_of_a_step_above_curves_it_counts_whether_curves_can_imitate_it():
     assert advice(made, labels()).verdict == "additive"
 
 
+def test_a_large_lead_that_may_be_luck_is_no_noise():
+    """As after a few seconds: some points over the most frequent label, with 333 rows."""
+    n = 333
+    usual, linear = np.arange(n) % 100 < 24, np.roll(np.arange(n) % 100 < 20, 9)
+    runs = {"majority": [run_of("majority", usual)], "linear": [run_of("linear", linear)]}
+    lead = lead_of(runs["linear"][0], runs["majority"][0])
+    assert 0.03 < lead.points < 2.5 * lead.spread
+    assert advice(runs, labels(n)).verdict == "more-data"
+
+
+def test_what_only_a_linear_machine_has_tried_is_no_noise():
+    """It could be a checkerboard."""
+    every = runs_of(others=0.5)
+    few = {name: every[name] for name in ("majority", "linear")}
+    assert advice(every, labels()).verdict == "noise"
+    assert advice(few, labels()).verdict == "more-data"
+
+
 def test_a_lead_over_a_common_class_is_no_noise():
     y = (np.arange(N) % 10 == 0).astype(np.int64)
     usual = [run_of("majority", y == 1)]

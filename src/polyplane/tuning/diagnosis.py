@@ -26,7 +26,8 @@ WORTH = 0.05  # of the error below: less is not worth a dearer machine
 LARGE, LARGE_POINTS = 0.2, 0.02  # of the error below, and of rows: leads not to be missed
 CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise; and above
 # what has learned a machine's answers, to be more than linear
-TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell nothing
+TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell nothing; or with it, a
+# lead over the most frequent label that may well be there
 LEAST_SAID = 0.002  # of the rows, of which an outlook speaks
 MORE_ROWS = 2  # times as many, for the outlook
 UNTOLD = "noise", "more-data"  # verdicts after which errors say nothing of labels
@@ -188,8 +189,10 @@ def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:
         return None
     usual, share = most_frequent(y)
     words = f"Nothing here beats always saying {_shown(usual)}, which is wrong on {1 - share:.1%}"
-    if 2 * best.spread > TOO_WIDE:
-        return "more-data", f"{words}; but {best.n_rows:,} rows are too few to tell."
+    if best.points + 2 * best.spread > TOO_WIDE:
+        return "more-data", f"{words}, beyond luck; but {best.n_rows:,} rows are too few to tell."
+    if not any(MACHINES[name].step in (PLANES, KERNEL) for name in runs):
+        return "more-data", f"{words}; but there was no time for machines that see more."
     return "noise", f"{words}: the columns say little about the label."
 
 
