@@ -86,3 +86,11 @@ def test_what_is_refused_leaves_no_texts_behind():
     assert reader.read(block_of(b"bad|x\n"), [1]) is None
     assert reader.read(block_of(b"\xff|1\n"), [1]) is None
     assert reader.read(block_of(b"good|1\n"), [1]).texts[0].values.to_pylist() == ["good"]
+
+
+def test_doubled_quotes_are_one_in_fields_in_quotes_and_two_where_quotes_are_characters():
+    text = b'"a ""b""|c"|x\n"""|x\n'
+    (texts,) = BlockReader(2, "|", True, None, [0]).read(block_of(text[:14]), []).texts.values()
+    assert texts.values.to_pylist() == ['a "b"|c']
+    (texts,) = BlockReader(2, "|", False, None, [0]).read(block_of(text[14:]), []).texts.values()
+    assert texts.values.to_pylist() == ['"""']

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
 from polyplane.data.formats.csv.columns import ODD, Columns, read_columns
@@ -87,6 +88,8 @@ class BlockReader:
 
     def _texts_of(self, column: int, codes: Array) -> Texts:
         values, oddness = self._tables.values(column), self._tables.oddness(column)
+        if self._has_quotes and self._tables.has(b'"'):  # which are doubled in fields in quotes
+            values = pc.replace_substring(values, '""', '"')
         if oddness == PLAIN:
             return Texts(values, codes)
         if oddness == NOT_ASCII:

@@ -296,6 +296,11 @@ class Dictionaries:
             self._values[column] = known
         return known
 
+    def has(self, byte: bytes) -> bool:
+        """Whether that byte is in any text."""
+        n_used = int(self.tables.n_used[0])
+        return byte in self.tables.pool[:n_used].tobytes()
+
     def oddness(self, column: int) -> int:
         """Whether texts of a column are PLAIN, have ODD_EDGES, or are NOT_ASCII."""
         return int(self.tables.oddness[column])

@@ -1,8 +1,8 @@
 """Where the fields of a block of CSV text end, found 64 bytes at a time.
 
-Quotes are followed by parity: a quote opens a field, the next one closes it. That is right where
-every quote opens or closes a whole field, and no field runs over lines; a block in which one does
-not (a doubled quote, a quote inside a field) is refused here, and read in another way.
+Quotes are followed by parity: a quote opens a field, the next one closes it, and one that is
+doubled inside does both. That is right where every other quote opens or closes a whole field, and
+no field runs over lines; a block in which one does not is refused here, and read in another way.
 
 Text has at least `PADDING` readable bytes after the last that counts, as for numbers.
 """
@@ -83,12 +83,14 @@ def _line_end_bits(text: Any, block: Any) -> Any:
 def _quoted_bits(quotes: Any, edges: Any, was_inside: Any, was_edge: Any, was_closed: Any) -> Any:
     """Bytes in quotes, which of the quotes close, and which bytes show that one is out of place.
 
-    Before a quote that opens, and after one that closes, a field begins or ends.
+    Before a quote that opens, and after one that closes, a field begins or ends, or the other half
+    of a doubled quote stands.
     """
     inside = inside_bits(quotes, was_inside)
     closing = quotes & ~inside
-    odd = quotes & inside & ~bits_after(edges, was_edge)
-    return inside, closing, odd | (bits_after(closing, was_closed) & ~edges)
+    after_closing = bits_after(closing, was_closed)
+    odd = quotes & inside & ~bits_after(edges, was_edge) & ~after_closing
+    return inside, closing, odd | (after_closing & ~edges & ~quotes)
 
 
 @jit
