@@ -25,7 +25,9 @@ from polyplane.data.formats.text.numbers import (
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.tiles import I64, at, primitive, put, span
 
-__all__ = ["NO_QUOTE", "Fields", "count_line_ends", "fields_of", "last_record_end"]
+__all__ = [
+    "NO_QUOTE", "Fields", "count_line_ends", "fields_of", "first_fields", "last_record_end",
+]  # fmt: skip
 
 LINE_FEED, CARRIAGE_RETURN = b"\n\r"
 NO_QUOTE = 0  # in place of a quote, where it is but a character: no block has NUL bytes
@@ -160,6 +162,21 @@ def fields_of(text: Array, size: int, width: int, delimiter: int, quote: int) ->
         return None
     n_rows = _list_rows(text, stops, n_stops, ends, n_ends, width, firsts)
     return None if n_rows < 0 else Fields(stops[:n_stops], firsts[:n_rows])
+
+
+def first_fields(text: Array, size: int, n_most: int, delimiter: int, quote: int) -> Fields | None:
+    """The fields of the first lines, at most so many; None if they are refused, or one is blank.
+
+    As many of a row as of the first.
+    """
+    stops, ends = np.empty(size + 1 + STOPS_ROOM, np.int32), np.empty(size, np.int32)
+    n_stops, n_ends = _list_stops(text, size, delimiter, quote, stops, ends)
+    n_ends = min(n_ends, n_most)
+    if n_stops < 0 or n_ends == 0:
+        return None
+    width, firsts = int(np.searchsorted(stops[:n_stops], ends[0])), np.empty(n_ends, np.int32)
+    n_rows = _list_rows(text, stops, n_stops, ends, n_ends, width, firsts)
+    return Fields(stops[: n_rows * width + 1], firsts) if n_rows == n_ends else None
 
 
 @jit

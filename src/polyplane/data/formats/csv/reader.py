@@ -17,9 +17,9 @@ Rows       of another number of fields than the header, or without one than most
 Remarks    are made once of what may have been meant otherwise: a first line of numbers and words,
            texts that are numbers with decimal commas, a field in quotes that runs over lines.
 Columns, missing values and categories are those of `table`.
-A block of whole records is read by compiled code. One that it refuses, such as one with quotes in
-fields, is read by Arrow; one that Arrow refuses is read record by record, which finds the line and
-the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
+A block of whole records is read by compiled code. One that it refuses, such as one with line ends
+in fields, is read by Arrow; one that Arrow refuses is read record by record, which finds the line
+and the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
 """
 
 import functools
@@ -37,7 +37,7 @@ from polyplane.data.chunks import Array, BadRows, Chunk, DataError
 from polyplane.data.formats.csv.block_reader import BlockReader
 from polyplane.data.formats.csv.first_records import (
     A_NUMBER,
-    first_records,
+    FirstRecords,
     hint_at_blanks,
     is_number,
     is_numbered,
@@ -123,9 +123,9 @@ def opening_of(file: BinaryIO, path: str, options: CsvOptions) -> Opening | None
     block = block_of(head[: end_of_records(head, delimiter, has_quotes)])
     if not block.has_text():
         return None
-    records = first_records(block, delimiter, path, has_quotes)
+    records = FirstRecords(block, delimiter, path, has_quotes)
     has_header = look_at(records, options.header, path).has_header
-    n_header = n_before + after(block, records[0]).start if has_header else 0
+    n_header = n_before + after(block, records.first).start if has_header else 0
     file.seek(0)
     return Opening(file.read(n_header), has_header, delimiter)
 
@@ -141,10 +141,10 @@ def _blocks(
     first = next((block for block in blocks if block.has_text()), None)
     if first is None:
         raise DataError("found no text, expected rows", path)
-    records = first_records(first, delimiter, path, has_quotes)
+    records = FirstRecords(first, delimiter, path, has_quotes)
     if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
         first = joined(first, second)
-        records = first_records(first, delimiter, path, has_quotes)
+        records = FirstRecords(first, delimiter, path, has_quotes)
     has_header, width, names, columns = look_at(records, options.header, path)
     kinds = [NO_NUMBERS if is_text(column) else NUMBER_KIND for column in columns]
     try:
@@ -154,13 +154,13 @@ def _blocks(
     is_unsure = options.header is None and not has_header
     if is_unsure and is_numbered(records):
         found = "found whole numbers that rise by 1 and a text, which are read as a row"
-        layout.remark(f"{found}; {STATE_HEADER}", path, records[0].line)
+        layout.remark(f"{found}; {STATE_HEADER}", path, records.first.line)
     remark_commas(columns, places, layout, path)
-    unsure_line = records[0].line if is_unsure else None
+    unsure_line = records.first.line if is_unsure else None
     table = TableRows(places, layout, options, bad, path)
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
     if has_header:
-        first = after(first, records[0])
+        first = after(first, records.first)
     if reader.has_texts:
         source.grow()
     for block in chain([first], blocks):
