@@ -304,10 +304,14 @@ def _text_labels(texts: Texts) -> tuple[Array, Array]:
     present = np.array([*texts.present().to_pylist(), ""])
     names = np.empty(len(texts.values) + 1, present.dtype)  # NONE reads the last
     names[texts.used], names[-1] = present[:-1], ""
+    if texts.n_missing == 0:
+        return names.take(texts.codes), np.full(texts.codes.size, LABELLED)
     return names[texts.codes], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
 
 
 def _flaws(y: Array, lacks: Array) -> Array:
+    if np.isfinite(y).all() and not lacks.any():
+        return np.full(y.size, LABELLED)
     return np.select([lacks, np.isinf(y)], [UNLABELLED, INFINITE], LABELLED)
 
 

@@ -215,15 +215,19 @@ def _refill(old: Any, n_kept: Any, new: Any) -> None:
 
 
 @jit
-def _gather(tables: Any, k: Any, first: Any, starts: Any, out: Any) -> None:
-    """Copy the texts of a column from the first on, one after the other."""
-    n, base = 0, (tables.starts[k] >> 1) + first
-    for i in range(starts.size - 1):
-        offset = tables.offsets[base + i]
-        for p in range(offset, offset + tables.lengths[base + i]):
-            out[n] = tables.pool[p]
-            n += 1
-        starts[i + 1] = n
+def _gather(tables: Any, first: Any, starts: Any, out: Any) -> None:
+    """Copy the texts of each column from the first on, one after the other."""
+    n = place = 0
+    for k in range(tables.counts.size):
+        base, n_before = tables.starts[k] >> 1, n
+        for i in range(base + first, base + tables.counts[k]):
+            offset = tables.offsets[i]
+            for p in range(offset, offset + tables.lengths[i]):
+                out[n] = tables.pool[p]
+                n += 1
+            place += 1
+            starts[place] = n - n_before
+        place += 1
 
 
 def _empty_tables(n_slots: Array | Sequence[int], n_pool: int, hash_bits: int) -> Tables:
@@ -232,12 +236,12 @@ def _empty_tables(n_slots: Array | Sequence[int], n_pool: int, hash_bits: int) -
     return Tables(
         np.full(starts[-1], EMPTY, np.int32),
         starts,
-        np.zeros(2 * n_texts, np.int64),
-        np.zeros(n_texts, np.int64),
-        np.zeros(n_texts, np.int64),
+        np.empty(2 * n_texts, np.int64),
+        np.empty(n_texts, np.int64),
+        np.empty(n_texts, np.int64),
         np.zeros(n_columns, np.int64),
         np.zeros(n_columns, np.int64),
-        np.zeros(n_pool + PADDING, np.uint8),
+        np.empty(n_pool + PADDING, np.uint8),
         np.zeros(1, np.int64),
         hash_bits,
     )
@@ -252,7 +256,7 @@ class Dictionaries:
         starts = np.cumsum([0, *map(len, encoded)])
         n_pool = FIRST_POOL + n_columns * int(starts[-1])
         self.tables = _empty_tables([FIRST_SLOTS] * n_columns, n_pool, hash_bits)
-        self._values: dict[int, Any] = {}
+        self._values: list[Any] = []
         _enter(text, starts, self.tables)
 
     def make_room(self, column: int) -> None:
@@ -273,8 +277,7 @@ class Dictionaries:
         if is_large.any():
             n_slots = np.where(is_large, FIRST_SLOTS, np.diff(self.tables.starts))
             self._move(n_slots, FIRST_POOL, np.where(is_large, N_MISSING, counts))
-            for column in np.flatnonzero(is_large).tolist():
-                self._values.pop(column, None)
+            self._values = []
 
     def _move(self, n_slots: Array, n_pool: int, n_kept: Array) -> None:
         """Take the first texts of each column to other tables."""
@@ -283,24 +286,27 @@ class Dictionaries:
         self.tables = _empty_tables(n_slots, n_pool, old.hash_bits)
         _refill(old, n_kept, self.tables)
 
-    def values(self, column: int) -> Any:
-        """The texts of a column as an Arrow array, without those that are missing."""
-        n_texts = int(self.tables.counts[column]) - N_MISSING
-        known = self._values.get(column)
-        if known is None or len(known) != n_texts:
-            first = int(self.tables.starts[column]) // 2 + N_MISSING
-            n_bytes = int(self.tables.lengths[first : first + n_texts].sum())
-            starts, out = np.zeros(n_texts + 1, np.int32), np.empty(n_bytes, np.uint8)
-            _gather(self.tables, column, N_MISSING, starts, out)
-            known = pa.StringArray.from_buffers(n_texts, pa.py_buffer(starts), pa.py_buffer(out))
-            self._values[column] = known
-        return known
+    def values(self) -> list[Any]:
+        """The texts of each column as an Arrow array, without those that are missing."""
+        n_texts = (self.tables.counts - N_MISSING).tolist()
+        if n_texts != [len(known) for known in self._values]:
+            starts = np.zeros(sum(n_texts) + len(n_texts), np.int32)
+            out = np.empty(int(self.tables.n_used[0]), np.uint8)
+            _gather(self.tables, N_MISSING, starts, out)
+            self._values, place, first = [], 0, 0
+            for n in n_texts:
+                edges = starts[place : place + n + 1]
+                text = pa.py_buffer(out[first : first + edges[-1]])
+                self._values.append(pa.StringArray.from_buffers(n, pa.py_buffer(edges), text))
+                place, first = place + n + 1, first + int(edges[-1])
+        return self._values
 
     def has(self, byte: bytes) -> bool:
         """Whether that byte is in any text."""
         n_used = int(self.tables.n_used[0])
         return byte in self.tables.pool[:n_used].tobytes()
 
-    def oddness(self, column: int) -> int:
-        """Whether texts of a column are PLAIN, have ODD_EDGES, or are NOT_ASCII."""
-        return int(self.tables.oddness[column])
+    def oddness(self) -> list[int]:
+        """Whether texts of each column are PLAIN, have ODD_EDGES, or are NOT_ASCII."""
+        found: list[int] = self.tables.oddness.tolist()
+        return found
