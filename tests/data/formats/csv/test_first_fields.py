@@ -1,13 +1,17 @@
 """Fields of the first records are counted by what the plain rules say of their texts."""
 
+import io
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from polyplane.data.formats.csv import first_records
+import polyplane as pp
+from polyplane.data.formats.csv import first_fields, first_records, records
 from polyplane.data.formats.csv.first_fields import NUMBERS, TEXTS, UNSURE, look_at_fields
 from polyplane.data.formats.csv.first_records import NUMBER, FirstRecords, is_number, is_text
 from polyplane.data.formats.csv.records import block_of
+from polyplane.data.table.layout import Layout
 from polyplane.data.table.texts import MISSING_TEXTS
 
 pytestmark = pytest.mark.loops
@@ -62,7 +66,9 @@ def test_usual_numbers_are_sure(word):
     assert found.counts.tolist() == [[1, 0, 0]]
 
 
-@pytest.mark.parametrize("word", ["red", "No", "-x", "e5", "Female", "<=50K", "A11"])
+@pytest.mark.parametrize(
+    "word", ["red", "No", "-x", "e5", "Female", "<=50K", "A11", "7590-VHVEG", "1e", "12a", "-"]
+)
 def test_usual_texts_are_sure(word):
     found = look_at_fields(block_of(f"a\n{word}\n".encode()), ",", True, 201)
     assert found.counts.tolist() == [[0, 1, 0]]
@@ -88,6 +94,24 @@ def test_counted_or_not_the_first_records_tell_the_same(rows, delimiter, header)
 def test_lines_of_other_widths_and_blank_ones_are_left_to_the_plain_rules():
     for text in (b"a,b\n1\n", b"a,b\n\n1,2\n", b'a"b\n1\n', b'"a\nb"\n1\n', b"\n1\n"):
         assert look_at_fields(block_of(text), ",", True, 201) is None
+
+
+@pytest.mark.parametrize("header", ["", "a,b,y\n"])
+@pytest.mark.parametrize("word", ["red", '"r,ed"', "5", '"two\nlines"'])
+def test_a_part_of_the_first_bytes_tells_what_all_of_them_do(header, word, monkeypatch):
+    """A whole table is one block where that suffices, and a header is left out of it."""
+    rows = "".join(f"{k % 7},{word if k % 3 else 'blue'},{k % 2}\n" for k in range(900))
+    found = []
+    for n_bytes in (1 << 12, 1 << 30):
+        with monkeypatch.context() as patches:
+            patches.setattr(first_records, "BYTES_LOOKED_AT", n_bytes)
+            patches.setattr(first_fields, "BYTES_LOOKED_AT", n_bytes)
+            patches.setattr(records, "BLOCK_BYTES", 1 << 13)
+            layout = Layout()
+            X, y = pp.read(io.BytesIO((header + rows).encode()), format="csv", layout=layout)
+            found.append((X.toarray().tolist(), y.tolist(), layout.to_dict()))
+    assert found[0] == found[1]
+    assert len(found[0][0]) == 900
 
 
 def test_only_the_first_records_count():

@@ -97,7 +97,10 @@ def _quoted_bits(quotes: Any, edges: Any, was_inside: Any, was_edge: Any, was_cl
 
 @jit
 def _list_stops(text: Any, size: Any, delimiter: Any, quote: Any, stops: Any, ends: Any) -> Any:
-    """Write where fields and lines end; return how many stops and line ends, or -1 if refused."""
+    """Write where fields and lines end; return how many stops and line ends, or -1 if refused.
+
+    What has more fields than there is room for is refused, too.
+    """
     source, out, lines = span(text), span(stops), span(ends)
     put(out, 0, np.int32(-1))
     n, n_lines = 1, 0
@@ -120,6 +123,8 @@ def _list_stops(text: Any, size: Any, delimiter: Any, quote: Any, stops: Any, en
         mask = delimiters | line_ends
         was_edge = highest_bit(mask)
         total = count_bits(mask)
+        if n + total + STOPS_ROOM > stops.size:
+            return -1, 0
         for group in range(n, n + total, 8):
             for k in range(8):
                 put(out, group + k, np.int32(block + first_bit(mask)))
@@ -155,8 +160,9 @@ def _list_rows(
 
 def fields_of(text: Array, size: int, width: int, delimiter: int, quote: int) -> Fields | None:
     """The fields of `size` bytes that end with a line end; None if they are refused."""
-    stops = np.empty(size + 1 + STOPS_ROOM, np.int32)  # memory that is not touched costs nothing
-    ends, firsts = np.empty(size, np.int32), np.empty(size, np.int32)
+    n_lines = int(count_line_ends(text, 0, size))  # memory that is asked for in vain is dear, too
+    stops = np.empty(min(n_lines * width, size) + 1 + STOPS_ROOM, np.int32)
+    ends, firsts = np.empty(n_lines, np.int32), np.empty(n_lines, np.int32)
     n_stops, n_ends = _list_stops(text, size, delimiter, quote, stops, ends)
     if n_stops < 0:
         return None

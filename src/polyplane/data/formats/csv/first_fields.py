@@ -1,7 +1,8 @@
 """How many fields of the first records are numbers, by column, without a text made of any.
 
-A field is missing, a number beyond doubt, none beyond doubt, or unsure: who has to know what an
-unsure one is makes a text of it and asks the plain rules. The others are those of the plain rules.
+A field is missing, a number, none, or unsure: such as infinity, one with a decimal comma, or with
+letters at its ends that may be white space. Who has to know what an unsure one is makes a text of
+it and asks the plain rules. The others are those of the plain rules.
 """
 
 from typing import Any, NamedTuple
@@ -16,11 +17,11 @@ from polyplane.data.formats.text.numbers import byte_at
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.tiles import span
 
-__all__ = ["NUMBERS", "TEXTS", "UNSURE", "FirstFields", "look_at_fields"]
+__all__ = ["BYTES_LOOKED_AT", "NUMBERS", "TEXTS", "UNSURE", "FirstFields", "look_at_fields"]
 
 NUMBERS, TEXTS, UNSURE, MISSING = range(4)
 BYTES_LOOKED_AT = 1 << 16
-SPACE, DELETE, PLUS, MINUS, POINT, ZERO, NINE = b" \x7f+-.09"
+SPACE, DELETE, PLUS, MINUS, POINT, COMMA, ZERO, NINE = b" \x7f+-.,09"
 QUOTE, LINE_FEED = b'"\n'
 SMALL = 32  # the bit that tells small letters from capitals
 LETTER_A, LETTER_E, LETTER_I, LETTER_N = b"aein"
@@ -77,10 +78,12 @@ def _verdict(text: Any, start: Any, end: Any) -> Any:
         return UNSURE  # there may be other white space around it
     p = start + (first in (PLUS, MINUS))
     if p == end:
-        return UNSURE
-    if _end_of_number(text, p, end) == end:
+        return TEXTS
+    end_of_number = _end_of_number(text, p, end)
+    if end_of_number == end:
         return NUMBERS
-    return UNSURE if _may_be_number(text, p) else TEXTS
+    is_odd = byte_at(text, end_of_number) == COMMA or _may_be_special(text, p)
+    return UNSURE if is_odd else TEXTS
 
 
 @inlined
@@ -113,9 +116,7 @@ def _end_of_number(text: Any, start: Any, end: Any) -> Any:
 
 
 @inlined
-def _may_be_number(text: Any, p: Any) -> Any:
-    """Whether a text begins as numbers do, or as inf and nan."""
-    first, second = byte_at(text, p), byte_at(text, p + 1)
-    is_numeric = ZERO <= first <= NINE or first == POINT
-    is_infinite = first | SMALL == LETTER_I and second | SMALL == LETTER_N
-    return is_numeric or is_infinite or (first | SMALL == LETTER_N and second | SMALL == LETTER_A)
+def _may_be_special(text: Any, p: Any) -> Any:
+    """Whether a text begins as inf and nan do."""
+    first, second = byte_at(text, p) | SMALL, byte_at(text, p + 1) | SMALL
+    return (first == LETTER_I and second == LETTER_N) or (first == LETTER_N and second == LETTER_A)

@@ -12,14 +12,20 @@ from itertools import islice
 from typing import NamedTuple
 
 from polyplane.data.chunks import DataError
-from polyplane.data.formats.csv.first_fields import NUMBERS, TEXTS, UNSURE, look_at_fields
-from polyplane.data.formats.csv.records import Block, Record, records_of
+from polyplane.data.formats.csv.first_fields import (
+    BYTES_LOOKED_AT,
+    NUMBERS,
+    TEXTS,
+    UNSURE,
+    look_at_fields,
+)
+from polyplane.data.formats.csv.records import Block, Record, block_of, records_of
 from polyplane.data.table.layout import Layout, Places
 from polyplane.data.table.texts import MISSING_TEXTS
 
 __all__ = [
     "A_NUMBER", "FirstRecords", "hint_at_blanks", "is_number", "is_numbered", "is_text", "listed",
-    "look_at", "number_of_text", "remark_commas", "utf8_of",
+    "look_at", "number_of_text", "records_in_few", "remark_commas", "utf8_of",
 ]  # fmt: skip
 
 ROWS_LOOKED_AT = 200  # to tell text from numbers
@@ -76,6 +82,11 @@ class FirstRecords:
             return self.records[0]
         return next(self._records(self._block._replace(stop=self._fields.end)))
 
+    @property
+    def are_counted(self) -> bool:
+        """Whether compiled code has taken them."""
+        return self._fields is not None
+
     def __len__(self) -> int:
         return len(self.records) if self._fields is None else self._fields.n_records
 
@@ -99,6 +110,15 @@ class FirstRecords:
 
     def _texts(self, k: int, start: int) -> dict[str, int]:
         return _present([record.fields[k] for record in self.records[start:]])
+
+
+def records_in_few(head: bytes, delimiter: str, path: str, has_quotes: bool) -> FirstRecords | None:
+    """The first records, if compiled code finds enough of them in a part of the first bytes."""
+    few = head[:BYTES_LOOKED_AT]
+    if len(few) == len(head) or b"\0" in few:
+        return None
+    records = FirstRecords(block_of(few), delimiter, path, has_quotes)
+    return records if records.are_counted else None
 
 
 def look_at(records: FirstRecords, header: bool | None, path: str) -> Look:
@@ -207,7 +227,7 @@ def remark_commas(
     found = {}
     for place in sorted(places.texts + labels):
         counts = columns[place].counts
-        if counts is not None and counts[TEXTS]:  # that begin as no number does
+        if counts is not None and counts[TEXTS]:  # without a decimal comma
             continue
         texts = columns[place].texts()
         commas = [text for text in texts if "," in text and DECIMAL_COMMA.fullmatch(text)]

@@ -45,6 +45,7 @@ from polyplane.data.formats.csv.first_records import (
     listed,
     look_at,
     number_of_text,
+    records_in_few,
     remark_commas,
     utf8_of,
 )
@@ -137,14 +138,10 @@ def _blocks(
     delimiter = options.delimiter or delimiter_of(head)
     has_quotes = not has_stray_quotes(head, delimiter)
     source = Blocks(file, head, delimiter, path, has_quotes)
-    blocks = iter(source)
-    first = next((block for block in blocks if block.has_text()), None)
-    if first is None:
-        raise DataError("found no text, expected rows", path)
-    records = FirstRecords(first, delimiter, path, has_quotes)
-    if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
-        first = joined(first, second)
-        records = FirstRecords(first, delimiter, path, has_quotes)
+    blocks, first = iter(source), None
+    records = None if layout.grows else records_in_few(head, delimiter, path, has_quotes)
+    if records is None:
+        first, records = _first_block(blocks, delimiter, path, has_quotes)
     has_header, width, names, columns = look_at(records, options.header, path)
     kinds = [NO_NUMBERS if is_text(column) else NUMBER_KIND for column in columns]
     try:
@@ -159,12 +156,27 @@ def _blocks(
     unsure_line = records.first.line if is_unsure else None
     table = TableRows(places, layout, options, bad, path)
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
-    if has_header:
-        first = after(first, records.first)
     if reader.has_texts:
         source.grow()
+    first = first or next(blocks)  # large from the first on, unless a layout is learned from it
+    if has_header:
+        first = after(first, records.first)
     for block in chain([first], blocks):
         yield reader.rows(block)
+
+
+def _first_block(
+    blocks: Iterator[Block], delimiter: str, path: str, has_quotes: bool
+) -> tuple[Block, FirstRecords]:
+    """The first block that is not blank, and what it begins with."""
+    first = next((block for block in blocks if block.has_text()), None)
+    if first is None:
+        raise DataError("found no text, expected rows", path)
+    records = FirstRecords(first, delimiter, path, has_quotes)
+    if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
+        first = joined(first, second)
+        records = FirstRecords(first, delimiter, path, has_quotes)
+    return first, records
 
 
 class _Met(BadRows):

@@ -120,8 +120,9 @@ class Blocks:
             end = self._end_of_block(buffer, size, line, is_last=not parts)
             if end:
                 yield Block(buffer, 0, end, line)
-                line += _count_lines(buffer, 0, end)
             rest = buffer[end:size]
+            if rest or parts:
+                line += _count_lines(buffer, 0, end)
 
     def _end_of_block(self, buffer: bytes, size: int, line: int, is_last: bool) -> int:
         end, open_quote = _end_of_records(buffer, size, self._delimiter, self._has_quotes)
