@@ -9,6 +9,7 @@ A full table, or a full pool, stops the reading: its owner makes room and goes o
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ N_MISSING = len(MISSING_TEXTS)
 FIRST_SLOTS = 2048  # of a column; half of them may be taken, and few of them meet
 GROWTH = 8
 MANY = 1 << 12  # texts of a column, which are forgotten after a block
+MOST_BYTES = 1 << 30  # of all texts before a block, and far more than one has; Arrow takes twice
 FIRST_POOL = 1 << 16  # bytes; those that are not used cost nothing
 FACTOR = 0x9E3779B97F4A7C15  # odd, its bits as good as random: 2^64 over the golden ratio
 MIXED_WELL = 34  # bits from here on; of yes, no, true and their like none meets a missing text
@@ -219,15 +221,14 @@ def _gather(tables: Any, first: Any, starts: Any, out: Any) -> None:
     """Copy the texts of each column from the first on, one after the other."""
     n = place = 0
     for k in range(tables.counts.size):
-        base, n_before = tables.starts[k] >> 1, n
+        base = tables.starts[k] >> 1
         for i in range(base + first, base + tables.counts[k]):
             offset = tables.offsets[i]
             for p in range(offset, offset + tables.lengths[i]):
                 out[n] = tables.pool[p]
                 n += 1
             place += 1
-            starts[place] = n - n_before
-        place += 1
+            starts[place] = n
 
 
 def _empty_tables(n_slots: Array | Sequence[int], n_pool: int, hash_bits: int) -> Tables:
@@ -273,7 +274,7 @@ class Dictionaries:
     def forget_many(self) -> None:
         """Empty tables of many texts, so that memory is not that of all blocks."""
         counts = self.tables.counts
-        is_large = counts > MANY
+        is_large = counts > (MANY if self.tables.n_used[0] < MOST_BYTES else N_MISSING)
         if is_large.any():
             n_slots = np.where(is_large, FIRST_SLOTS, np.diff(self.tables.starts))
             self._move(n_slots, FIRST_POOL, np.where(is_large, N_MISSING, counts))
@@ -290,15 +291,14 @@ class Dictionaries:
         """The texts of each column as an Arrow array, without those that are missing."""
         n_texts = (self.tables.counts - N_MISSING).tolist()
         if n_texts != [len(known) for known in self._values]:
-            starts = np.zeros(sum(n_texts) + len(n_texts), np.int32)
+            edges = [0, *accumulate(n_texts)]
+            starts = np.zeros(edges[-1] + 1, np.int32)
             out = np.empty(int(self.tables.n_used[0]), np.uint8)
             _gather(self.tables, N_MISSING, starts, out)
-            self._values, place, first = [], 0, 0
-            for n in n_texts:
-                edges = starts[place : place + n + 1]
-                text = pa.py_buffer(out[first : first + edges[-1]])
-                self._values.append(pa.StringArray.from_buffers(n, pa.py_buffer(edges), text))
-                place, first = place + n + 1, first + int(edges[-1])
+            buffers = pa.py_buffer(starts), pa.py_buffer(out)
+            together = pa.StringArray.from_buffers(edges[-1], *buffers)
+            both = zip(edges, n_texts, strict=False)
+            self._values = [together.slice(start, n) for start, n in both]
         return self._values
 
     def has(self, byte: bytes) -> bool:
