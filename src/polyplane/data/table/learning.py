@@ -26,6 +26,7 @@ RARE_SHARE = 50  # of fewer rows than a thousand, one in so many
 WORDS_PER_RARE = 4  # words may be rarer than categories: a text has many
 ROWS_FOR_MEDIANS = 1 << 13  # where a column has no gaps, and its median is but a precaution
 DIGITS = 11, 11, 10  # bits of a float32, by which numbers are told apart one after the other
+FIRST_SHIFT = 32 - DIGITS[0]
 SIGN, INFINITE, NO_KEY = 1 << 31, 0x7F800000, 1 << 32
 
 
@@ -79,7 +80,7 @@ def _medians(numbers: Array, steps: Array) -> Array:
     which there are many, cost no more than others.
     """
     bits = np.zeros((2, numbers.shape[1]), np.int32)
-    some, counts = np.empty((2, len(numbers)), np.int64), np.empty(1 << max(DIGITS), np.int64)
+    some, counts = np.empty((2, len(numbers)), np.int64), np.empty((1 << max(DIGITS)) + 1, np.int64)
     _find_middle(numbers.view(np.int32), steps, some, counts, bits)
     lower, upper = bits.view(np.float32)
     with np.errstate(over="ignore"):
@@ -93,12 +94,14 @@ def _find_middle(bits: Any, steps: Any, room: Any, counts: Any, middle: Any) -> 
     some, few = room[0], room[1]
     for column in range(bits.shape[1]):
         n = 0
+        counts[:] = 0
         for i in range(0, bits.shape[0], steps[column]):
             some[n] = _key_of(bits[i, column])
+            counts[some[n] >> FIRST_SHIFT] += 1  # what is no number has the last
             n += some[n] != NO_KEY
         if n > 0:
-            lower = _key_of_rank(some, n, (n - 1) // 2, counts, few)
-            upper = _key_after(some, n, n // 2, lower)
+            lower, n_equal = _key_of_rank(some, n, (n - 1) // 2, counts, few)
+            upper = lower if n % 2 or n_equal else _key_above(some, n, lower)
             middle[0, column], middle[1, column] = _bits_of(lower), _bits_of(upper)
 
 
@@ -118,24 +121,27 @@ def _bits_of(key: Any) -> Any:
 
 
 @inlined
-def _key_after(keys: Any, n: Any, rank: Any, lower: Any) -> Any:
-    """The key of a rank that is that of `lower`, or the next."""
-    n_before, above = 0, NO_KEY
+def _key_above(keys: Any, n: Any, lower: Any) -> Any:
+    """The least key above `lower`."""
+    above = NO_KEY
     for i in range(n):
-        n_before += keys[i] <= lower
         above = min(above, keys[i] if keys[i] > lower else NO_KEY)
-    return lower if n_before > rank else above
+    return above
 
 
 @inlined
 def _key_of_rank(keys: Any, n: Any, rank: Any, counts: Any, few: Any) -> Any:
-    """The key before which `rank` others stand, found digit by digit among fewer and fewer."""
+    """The key before which `rank` others stand, and how many that are equal stand behind it.
+
+    It is found digit by digit among fewer and fewer; those of the first are counted.
+    """
     found, shift = 0, 32
     for n_bits in DIGITS:
         shift -= n_bits
-        counts[:] = 0
-        for i in range(n):
-            counts[(keys[i] >> shift) & ((1 << n_bits) - 1)] += 1
+        if shift < FIRST_SHIFT:
+            counts[: 1 << n_bits] = 0
+            for i in range(n):
+                counts[(keys[i] >> shift) & ((1 << n_bits) - 1)] += 1
         digit = 0
         while counts[digit] <= rank:
             rank -= counts[digit]
@@ -145,7 +151,7 @@ def _key_of_rank(keys: Any, n: Any, rank: Any, counts: Any, few: Any) -> Any:
             few[n_left] = keys[i]
             n_left += keys[i] >> shift == found
         keys, n = few, n_left
-    return found
+    return found, n - 1 - rank
 
 
 def learn_categories(facets: Sequence[Facet | WordFacet], layout: Layout) -> list[Array] | None:

@@ -20,7 +20,7 @@ from polyplane.data.chunks import Array
 from polyplane.data.formats.text.numbers import PADDING, byte_at
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.tiles import I64, OFFSET, SPAN, at, primitive, put, shifted, span
+from polyplane.engine.tiles import I64, NOTHING, OFFSET, SPAN, at, primitive, put, shifted, span
 
 __all__ = [
     "FULL", "NOT_ASCII", "N_MISSING", "ODD_EDGES", "PLAIN", "Dictionaries", "Tables", "number_of",
@@ -38,7 +38,8 @@ FIRST_POOL = 1 << 16  # bytes; those that are not used cost nothing
 FACTOR = 0x9E3779B97F4A7C15  # odd, its bits as good as random: 2^64 over the golden ratio
 MIXED_WELL = 34  # bits from here on; of yes, no, true and their like none meets a missing text
 ALL_BITS = (1 << 64) - 1
-BLANK, DELETE = 32, 127  # the ends of what is plain ASCII
+BLANK = 32
+HIGH_BITS = 0x8080808080808080 - (1 << 64)  # of bytes that are not ASCII, as a signed word
 PLAIN, ODD_EDGES, NOT_ASCII = 0, 1, 2  # what is known of the texts of a column, the worst of them
 INTEGER = types.int64
 
@@ -78,6 +79,17 @@ def _numpy_word_at(text: Any, offset: int, n: int) -> int:
     return int.from_bytes(kept, "little", signed=n >= WORD)
 
 
+def _put_word(builder: Any, text: Any, offset: Any, word: Any) -> None:
+    pointer = builder.bitcast(builder.gep(text, [offset]), I64.as_pointer())
+    builder.store(word, pointer, align=1)
+
+
+def _numpy_put_word(text: Any, offset: int, word: int) -> None:
+    if offset < 0 or offset + WORD > len(text):
+        raise IndexError(f"a word from {offset} on in an array of {len(text)}")
+    text[offset : offset + WORD] = list(int(word).to_bytes(WORD, "little", signed=True))
+
+
 def _mixed(builder: Any, number: Any, word: Any) -> Any:
     product = builder.mul(builder.xor(number, word), I64(FACTOR))  # wraps around
     return builder.xor(product, builder.lshr(product, I64(32)))
@@ -90,6 +102,7 @@ def _numpy_mixed(number: int, word: int) -> int:
 
 # the eight bytes from i on, those from the n-th on as 0; n may be negative
 word_at = primitive(INTEGER, (SPAN, OFFSET, INTEGER), _word_at, _numpy_word_at)
+put_word = primitive(NOTHING, (SPAN, OFFSET, INTEGER), _put_word, _numpy_put_word)
 mixed = primitive(INTEGER, (INTEGER, INTEGER), _mixed, _numpy_mixed)
 
 
@@ -177,12 +190,13 @@ def _added(text: Any, start: Any, n: Any, column: Any, slot: Any) -> Any:
     number, used = at(column.counts, column.place), at(column.n_used, 0)
     if 2 * number > column.last or used + n + PADDING > column.n_pool:
         return np.int64(FULL)
-    oddness = at(column.oddness, column.place)
-    for k in range(n):
-        byte = byte_at(text, start + k)
-        put(column.pool, used + k, np.uint8(byte))
-        if byte > DELETE:
-            oddness = np.int64(NOT_ASCII)
+    oddness, high_bits = at(column.oddness, column.place), 0
+    for k in range(0, n, WORD):
+        word = word_at(text, start + k, n - k)
+        put_word(column.pool, used + k, word)
+        high_bits |= word & HIGH_BITS
+    if high_bits:
+        oddness = np.int64(NOT_ASCII)
     if n > 0 and min(byte_at(text, start), byte_at(text, start + n - 1)) <= BLANK:
         oddness = max(oddness, np.int64(ODD_EDGES))
     put(column.words, 2 * number, word_at(text, start, n))
@@ -218,15 +232,16 @@ def _refill(old: Any, n_kept: Any, new: Any) -> None:
 
 @jit
 def _gather(tables: Any, first: Any, starts: Any, out: Any) -> None:
-    """Copy the texts of each column from the first on, one after the other."""
+    """Copy the texts of each column from the first on, one after the other, word by word."""
+    pool, target = span(tables.pool), span(out)
     n = place = 0
     for k in range(tables.counts.size):
         base = tables.starts[k] >> 1
         for i in range(base + first, base + tables.counts[k]):
-            offset = tables.offsets[i]
-            for p in range(offset, offset + tables.lengths[i]):
-                out[n] = tables.pool[p]
-                n += 1
+            offset, length = tables.offsets[i], tables.lengths[i]
+            for k in range(0, length, WORD):
+                put_word(target, n + k, word_at(pool, offset + k, length - k))
+            n += length
             place += 1
             starts[place] = n
 
@@ -293,7 +308,7 @@ class Dictionaries:
         if n_texts != [len(known) for known in self._values]:
             edges = [0, *accumulate(n_texts)]
             starts = np.zeros(edges[-1] + 1, np.int32)
-            out = np.empty(int(self.tables.n_used[0]), np.uint8)
+            out = np.empty(int(self.tables.n_used[0]) + WORD, np.uint8)
             _gather(self.tables, N_MISSING, starts, out)
             buffers = pa.py_buffer(starts), pa.py_buffer(out)
             together = pa.StringArray.from_buffers(edges[-1], *buffers)
