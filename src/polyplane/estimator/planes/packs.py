@@ -190,9 +190,11 @@ def _groups(trials: Sequence[Trial], k: int, n_threads: int) -> list[list[Trial]
 
 
 def _are_alike(trial: Trial, other: Trial, k: int) -> bool:
-    """Whether both leave out the same rows, and have reached the same planes."""
-    planes, others = trial.training.models[k].planes, other.training.models[k].planes
-    return trial.left_out == other.left_out and same_bits(planes, others)
+    """Whether both leave out the same rows, and seem to have reached the same planes."""
+    model, another = trial.training.models[k], other.training.models[k]
+    is_close = trial.left_out == other.left_out and model.n_steps == another.n_steps
+    lengths, others = model.planes.squared_norms, another.planes.squared_norms
+    return is_close and np.array_equal(lengths, others)
 
 
 def _fits_a_pack(trial: Trial, k: int) -> bool:
