@@ -97,11 +97,12 @@ class TableRows:
         `y` are labels that are numbers; those that are texts are among these, by position.
         """
         number_sources, others = self.number_sources, dict[int, Any]()
+        columns = {i: k for k, i in enumerate(number_sources)}
         for i, place in self.read_sources:
             if place in texts:
                 cells = _cells_of_texts(self.layout.sources[i], texts[place], self.path)
-                if i in number_sources:
-                    numbers[:, number_sources.index(i)] = matrix_of([cells], len(numbers))[:, 0]
+                if i in columns:
+                    numbers[:, columns[i]] = matrix_of([cells], len(numbers))[:, 0]
                     is_whole = False
                 else:
                     others[i] = cells

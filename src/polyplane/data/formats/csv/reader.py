@@ -156,7 +156,7 @@ def _blocks(
     unsure_line = records.first.line if is_unsure else None
     table = TableRows(places, layout, options, bad, path)
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
-    if reader.has_texts:
+    if reader.texts:
         source.grow()
     first = first or next(blocks)  # large from the first on, unless a layout is learned from it
     if has_header:
@@ -198,17 +198,20 @@ class _CsvRows:
         has_quotes: bool = True,
     ) -> None:
         places, layout = table.places, table.layout
-        labels = [] if places.label is None else [places.label]
-        texts = places.texts + labels * layout.label_is_text
+        self.labels = [] if places.label is None else [places.label]
+        self.numbers, self.texts = places.numbers, places.texts + self.labels * layout.label_is_text
         self.table, self.width, self.delimiter = table, width, delimiter
         self.unsure_line = unsure_line  # a first line that may be a header
         self.has_quotes = has_quotes  # else they are but characters
         self.has_long_field = False  # so far
-        self.types = {place: pa.float64() for place in places.numbers + labels}
-        self.types |= dict.fromkeys(texts, DICTIONARY)
-        self.has_texts = bool(texts)
         label = None if layout.label_is_text else places.label
-        self.compiled = BlockReader(width, delimiter, has_quotes, label, texts)
+        self.compiled = BlockReader(width, delimiter, has_quotes, label, self.texts)
+
+    @functools.cached_property
+    def types(self) -> dict[int, Any]:
+        """What Arrow is to make of the columns that are read."""
+        types = {place: pa.float64() for place in self.numbers + self.labels}
+        return types | dict.fromkeys(self.texts, DICTIONARY)
 
     def rows(self, block: Block) -> TableBlock:
         """Rows of a block; the first bad one raises, or bad ones are skipped."""
@@ -234,9 +237,8 @@ class _CsvRows:
 
     def _compiled(self, block: Block, table: TableRows, error_at: ErrorAt) -> TableBlock | None:
         """Rows of a block that compiled code can read."""
-        places = self.table.places
-        in_numbers = set(places.numbers)
-        wanted = (places.sources[i] for i in table.number_sources)
+        in_numbers = set(self.numbers)
+        wanted = (self.table.places.sources[i] for i in table.number_sources)
         numbers = [place if place in in_numbers else None for place in wanted]
         found = self.compiled.read(block, numbers)
         if found is None:
