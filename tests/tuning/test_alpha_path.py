@@ -1,6 +1,7 @@
 """All models of a path are, to the bit, what each setting alone makes of the same rows in order."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.datasets import make_classification
 
 import polyplane as pp
 from polyplane.engine.order import in_place, shuffle
+from polyplane.estimator.fitting.side_by_side import Hands
 from polyplane.estimator.planes import packs
 from polyplane.estimator.planes.hyperplane_classifier import rows_to_try
 from polyplane.tuning.alpha_path import added, look_of, models_of_path
@@ -111,13 +113,36 @@ def test_threads_share_out_minds_rather_than_alphas():
     parts = np.zeros(y.size, np.int32)
     alphas = [1e-1, 1e-2, *(10.0**-k for k in range(10, 16))]
     trials = [packs.new_trial(reader, {"alpha": a}, data, labels, seed, parts) for a in alphas]
-    before = packs._groups(trials, 0, 2)
-    assert [len(group) for group in before] == [2, 6]  # those that part first, and the others
+    assert packs._groups(trials, 0, 2) == [trials]  # of one mind: it is shared once it parts
     packs.pass_together(trials, data, parts, 2, lambda *_: None)
-    assert packs._shares_of_work(trials, 0)[:3] == [1, 1, 1]
-    assert [len(group) for group in packs._groups(trials, 0, 3)] == [2, 1, 5]
-    assert [len(group) for group in packs._groups(trials, 0, 8)][-1] < 4
+    assert [len(group) for group in packs._groups(trials, 0, 2)] == [1, 7]
+    assert [len(group) for group in packs._groups(trials, 0, 8)] == [1, 1, 6]
     assert packs._groups(trials, 0, 1) == [trials]
+
+
+@pytest.mark.parametrize("name", ["amm", "amm, rivals grow", "pegasos", "pairs"])
+@pytest.mark.parametrize("is_idle", [[True], [False, False, True]], ids=["always", "now and then"])
+def test_minds_given_to_other_threads_become_what_they_would_have(name, is_idle, monkeypatch):
+    """Packs are cut in two wherever they can be, after a row or after some, and between notes."""
+    n_shared, original, idle = [], packs._Pack.shared, itertools.cycle(is_idle)
+
+    def noting(pack):
+        n_shared.append(len(pack.minds))
+        return original(pack)
+
+    monkeypatch.setattr(packs._Pack, "shared", noting)
+    monkeypatch.setattr(Hands, "are_idle", property(lambda hands: next(idle)))
+    monkeypatch.setattr(packs, "LOOKS", 1 << 30)
+    monkeypatch.setattr(packs, "ROWS_BETWEEN_LOOKS", 7)
+    monkeypatch.setattr(packs, "VISITS_WORTH_SHARING", 1)
+    X, y = rows_of(4, n_rows=200)
+    alphas = [1e-1, 1e-2, 1e-3, 1e-12, 1e-13]
+    machine = clone(MACHINES[name]).set_params(max_iter=2, random_state=0, n_jobs=2)
+    path = pp.alpha_path(machine, X, y, alphas=alphas, cv=2)
+    for alpha, model in zip(alphas, path.models, strict=True):
+        assert_same_planes(model, clone(machine).set_params(alpha=alpha).fit(X, y))
+    assert len(n_shared) > 2
+    assert min(n_shared) > 1
 
 
 @pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_matrix])

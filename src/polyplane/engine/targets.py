@@ -73,5 +73,7 @@ def _pick_rows(order: Any, labels: Any, codes: Any, out: Any) -> Any:
 
 def rows_of(order: Any, targets: Targets) -> Any:
     """Those of `order` that the model visits, as an array of their own."""
+    if (targets.codes != LEFT_OUT).all():
+        return order.copy()
     out = np.empty(order.size + 1, order.dtype)
     return out[: _pick_rows(order, targets.labels, targets.codes, out)]

@@ -97,11 +97,12 @@ class TableRows:
         `y` are labels that are numbers; those that are texts are among these, by position.
         """
         number_sources, others = self.number_sources, dict[int, Any]()
+        columns = {i: k for k, i in enumerate(number_sources)}
         for i, place in self.read_sources:
             if place in texts:
                 cells = _cells_of_texts(self.layout.sources[i], texts[place], self.path)
-                if i in number_sources:
-                    numbers[:, number_sources.index(i)] = matrix_of([cells], len(numbers))[:, 0]
+                if i in columns:
+                    numbers[:, columns[i]] = matrix_of([cells], len(numbers))[:, 0]
                     is_whole = False
                 else:
                     others[i] = cells
@@ -304,10 +305,14 @@ def _text_labels(texts: Texts) -> tuple[Array, Array]:
     present = np.array([*texts.present().to_pylist(), ""])
     names = np.empty(len(texts.values) + 1, present.dtype)  # NONE reads the last
     names[texts.used], names[-1] = present[:-1], ""
+    if texts.n_missing == 0:
+        return names.take(texts.codes), np.full(texts.codes.size, LABELLED)
     return names[texts.codes], np.where(texts.codes == NONE, UNLABELLED, LABELLED)
 
 
 def _flaws(y: Array, lacks: Array) -> Array:
+    if np.isfinite(y).all() and not lacks.any():
+        return np.full(y.size, LABELLED)
     return np.select([lacks, np.isinf(y)], [UNLABELLED, INFINITE], LABELLED)
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
 from polyplane.data.table.moments import are_dates
-from polyplane.data.table.texts import NONE, Texts, strings_of
+from polyplane.data.table.texts import NONE, Texts, bytes_of, strings_of
 
 __all__ = [
     "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER", "NUMERIC",
@@ -39,8 +39,8 @@ FEW_ROWS = 50  # with values; from fewer nobody can tell ids from categories
 NEARLY_ALL, MOST = 0.9, 0.5  # shares of cells that differ: of ids, of texts
 SEVERAL_WORDS = 5  # on average; names and addresses have fewer
 LOOKED_AT = 1_000  # texts whose words are counted
-BETWEEN_WORDS = re.compile(r"[\t\n\f\r ]+")  # what Arrow takes for white space
-SELDOM_BETWEEN_WORDS = "  ", "\t", "\n", "\f", "\r"
+BETWEEN_WORDS = re.compile(rb"[\t\n\f\r ]+")  # what Arrow takes for white space
+SELDOM_BETWEEN_WORDS = b"  ", b"\t", b"\n", b"\f", b"\r"
 FLAGS = "true", "false"
 NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -67,16 +67,18 @@ def kind_of_type(kind: Any) -> str:
 
 def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
     """What a column of texts is, by those that stand in rows."""
-    present, n_rows = texts.present(), texts.codes.size - texts.n_missing
-    if len(present) == 0:
+    n_values, n_rows = texts.tally.n_used, texts.codes.size - texts.n_missing
+    if n_values == 0:
         return NUMBER
-    if may_be_number and _are_numbers(present):
+    present = texts.present()
+    first = present[0].as_py()
+    if may_be_number and NUMBER_TEXT.fullmatch(first) and _are_numbers(present):
         return NUMBER
-    if flags_of(present) is not None:
+    if first.lower() in FLAGS and flags_of(present) is not None:
         return FLAG
-    if are_dates(present):
+    if first[:1].isdigit() and are_dates(present):
         return DATE
-    share = len(present) / n_rows
+    share = n_values / n_rows
     if n_rows < FEW_ROWS or share <= MOST:
         return CATEGORY
     if _mean_words(present) >= SEVERAL_WORDS:
@@ -85,16 +87,14 @@ def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
 
 
 def _mean_words(values: Any) -> float:
-    some = values.slice(0, LOOKED_AT).to_pylist()
-    text = "\0".join(some)
+    """How many words a text has, of the first ones; there is no white space around them."""
+    text, n_texts = bytes_of(values.slice(0, LOOKED_AT)), min(len(values), LOOKED_AT)
     is_plain = not any(blanks in text for blanks in SELDOM_BETWEEN_WORDS)
-    n_between = text.count(" ") if is_plain else len(BETWEEN_WORDS.findall(text))
-    return 1 + n_between / len(some)
+    n_between = text.count(b" ") if is_plain else len(BETWEEN_WORDS.findall(text))
+    return 1 + n_between / n_texts
 
 
 def _are_numbers(values: Any) -> bool:
-    if NUMBER_TEXT.fullmatch(values[0].as_py()) is None:
-        return False
     try:
         numbers = pc.cast(values, pa.float64())
     except pa.ArrowInvalid:

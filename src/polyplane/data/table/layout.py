@@ -212,16 +212,14 @@ class Places(NamedTuple):
     @property
     def numbers(self) -> list[int]:
         """Where sources stand that are written as numbers."""
-        return self._where(NUMBER, SECONDS)
+        at = zip(self.sources, self.kinds, strict=True)
+        return [place for place, kind in at if place is not None and kind in (NUMBER, SECONDS)]
 
     @property
     def texts(self) -> list[int]:
         """Where the others stand, if they are read."""
-        return self._where(*(kind for kind in (*KINDS, *OPEN) if kind not in NOT_TEXTS))
-
-    def _where(self, *kinds: str) -> list[int]:
         at = zip(self.sources, self.kinds, strict=True)
-        return [place for place, kind in at if place is not None and kind in kinds]
+        return [place for place, kind in at if place is not None and kind not in NOT_TEXTS]
 
     def within(self, position: int) -> str:
         """Words for the column where it has a name; its position is part of every error."""

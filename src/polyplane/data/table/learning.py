@@ -13,7 +13,7 @@ from polyplane.data.table.categories import VALUE, Facet, WordFacet, common
 from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, FLAG, OPEN, UNDECIDED, kind_of_texts
 from polyplane.data.table.layout import Layout, Source
 from polyplane.data.table.moments import earliest
-from polyplane.data.table.texts import Texts
+from polyplane.data.table.texts import Texts, tally_together
 from polyplane.engine.jit import inlined, jit
 
 __all__ = [
@@ -26,18 +26,21 @@ RARE_SHARE = 50  # of fewer rows than a thousand, one in so many
 WORDS_PER_RARE = 4  # words may be rarer than categories: a text has many
 ROWS_FOR_MEDIANS = 1 << 13  # where a column has no gaps, and its median is but a precaution
 DIGITS = 11, 11, 10  # bits of a float32, by which numbers are told apart one after the other
+FIRST_SHIFT = 32 - DIGITS[0]
 SIGN, INFINITE, NO_KEY = 1 << 31, 0x7F800000, 1 << 32
 
 
 def learn_kinds(others: Mapping[int, Any], layout: Layout) -> None:
     """What columns of texts are."""
-    for i, cells in others.items():
-        if layout.sources[i].kind in OPEN:
-            is_empty = cells.n_missing == cells.codes.size
-            kind = CATEGORY if is_empty and layout.grows else _kind_of(layout.sources[i], cells)
-            if kind == CATEGORY and not layout.grows and _says_nothing(cells):
-                kind = ASIDE
-            layout.sources[i] = layout.sources[i]._replace(kind=kind)
+    open_ones = {i: cells for i, cells in others.items() if layout.sources[i].kind in OPEN}
+    tally_together(list(open_ones.values()))
+    for i, cells in open_ones.items():
+        is_empty = cells.n_missing == cells.codes.size
+        kind = CATEGORY if is_empty and layout.grows else _kind_of(layout.sources[i], cells)
+        if kind == CATEGORY and not layout.grows and _says_nothing(cells):
+            kind = ASIDE
+        source = layout.sources[i]
+        layout.sources[i] = Source(source.name, kind, source.fill, source.origin)
 
 
 def _kind_of(source: Source, texts: Texts) -> str:
@@ -46,7 +49,7 @@ def _kind_of(source: Source, texts: Texts) -> str:
 
 def _says_nothing(texts: Texts) -> bool:
     """Whether all values are rare, and one is there in every row."""
-    return bool(texts.n_missing == 0 and texts.counts.max() <= _rare(texts.codes.size))
+    return texts.n_missing == 0 and texts.tally.most <= _rare(texts.codes.size)
 
 
 def _rare(n_rows: int) -> int:
@@ -60,16 +63,14 @@ def learn_origins(others: Mapping[int, Any], layout: Layout) -> None:
             layout.sources[i] = layout.sources[i]._replace(origin=earliest(cells))
 
 
-def learn_medians(numbers: Array, lacks: Array | None, layout: Layout) -> None:
-    """What a missing number is; 0 where there is none at all."""
-    steps = np.full(numbers.shape[1], max(1, len(numbers) // ROWS_FOR_MEDIANS))
-    if lacks is not None:
-        steps[lacks.any(axis=0)] = 1
+def learn_medians(numbers: Array, has_gaps: Array, layout: Layout) -> None:
+    """What a missing number is, by column; 0 where there is none at all."""
+    steps = np.where(has_gaps, 1, max(1, len(numbers) // ROWS_FOR_MEDIANS))
     medians = _medians(np.ascontiguousarray(numbers, np.float32), steps)
     for i, median in zip(layout.number_sources, medians.tolist(), strict=True):
         source = layout.sources[i]
         fill = float(np.floor(median)) if source.kind == FLAG else median
-        layout.sources[i] = source._replace(fill=fill)
+        layout.sources[i] = Source(source.name, source.kind, fill, source.origin)
 
 
 def _medians(numbers: Array, steps: Array) -> Array:
@@ -78,29 +79,30 @@ def _medians(numbers: Array, steps: Array) -> Array:
     Numbers are known by keys of 32 bits that rise with them: no order is made, and equal ones, of
     which there are many, cost no more than others.
     """
-    keys: Array = np.full((2, numbers.shape[1]), SIGN, np.int64)
-    some, counts = np.empty((2, len(numbers)), np.int64), np.empty(1 << max(DIGITS), np.int64)
-    _find_middle(numbers.view(np.int32), steps, some, counts, keys)
-    is_negative = keys < SIGN
-    sizes = np.where(is_negative, SIGN - 1 - keys, keys - SIGN).astype(np.int32).view(np.float32)
-    lower, upper = np.where(is_negative, -sizes, sizes)
+    bits = np.zeros((2, numbers.shape[1]), np.int32)
+    some, counts = np.empty((2, len(numbers)), np.int64), np.empty((1 << max(DIGITS)) + 1, np.int64)
+    _find_middle(numbers.view(np.int32), steps, some, counts, bits)
+    lower, upper = bits.view(np.float32)
     with np.errstate(over="ignore"):
         middle = np.where(lower == upper, lower, (lower + upper) / np.float32(2))
     return np.asarray(middle + np.float32(0))  # 0 rather than -0
 
 
 @jit
-def _find_middle(bits: Any, steps: Any, room: Any, counts: Any, keys: Any) -> None:
-    """Write the keys of the two numbers in the middle of each column, or twice that of the one."""
+def _find_middle(bits: Any, steps: Any, room: Any, counts: Any, middle: Any) -> None:
+    """Write the bits of the two numbers in the middle of each column, or twice those of the one."""
     some, few = room[0], room[1]
     for column in range(bits.shape[1]):
         n = 0
+        counts[:] = 0
         for i in range(0, bits.shape[0], steps[column]):
             some[n] = _key_of(bits[i, column])
+            counts[some[n] >> FIRST_SHIFT] += 1  # what is no number has the last
             n += some[n] != NO_KEY
         if n > 0:
-            lower = _key_of_rank(some, n, (n - 1) // 2, counts, few)
-            keys[0, column], keys[1, column] = lower, _key_after(some, n, n // 2, lower)
+            lower, n_equal = _key_of_rank(some, n, (n - 1) // 2, counts, few)
+            upper = lower if n % 2 or n_equal else _key_above(some, n, lower)
+            middle[0, column], middle[1, column] = _bits_of(lower), _bits_of(upper)
 
 
 @inlined
@@ -113,24 +115,33 @@ def _key_of(bits: Any) -> Any:
 
 
 @inlined
-def _key_after(keys: Any, n: Any, rank: Any, lower: Any) -> Any:
-    """The key of a rank that is that of `lower`, or the next."""
-    n_before, above = 0, NO_KEY
+def _bits_of(key: Any) -> Any:
+    """The bits again."""
+    return np.int32(key - SIGN if key >= SIGN else -1 - key)
+
+
+@inlined
+def _key_above(keys: Any, n: Any, lower: Any) -> Any:
+    """The least key above `lower`."""
+    above = NO_KEY
     for i in range(n):
-        n_before += keys[i] <= lower
         above = min(above, keys[i] if keys[i] > lower else NO_KEY)
-    return lower if n_before > rank else above
+    return above
 
 
 @inlined
 def _key_of_rank(keys: Any, n: Any, rank: Any, counts: Any, few: Any) -> Any:
-    """The key before which `rank` others stand, found digit by digit among fewer and fewer."""
+    """The key before which `rank` others stand, and how many that are equal stand behind it.
+
+    It is found digit by digit among fewer and fewer; those of the first are counted.
+    """
     found, shift = 0, 32
     for n_bits in DIGITS:
         shift -= n_bits
-        counts[:] = 0
-        for i in range(n):
-            counts[(keys[i] >> shift) & ((1 << n_bits) - 1)] += 1
+        if shift < FIRST_SHIFT:
+            counts[: 1 << n_bits] = 0
+            for i in range(n):
+                counts[(keys[i] >> shift) & ((1 << n_bits) - 1)] += 1
         digit = 0
         while counts[digit] <= rank:
             rank -= counts[digit]
@@ -140,21 +151,25 @@ def _key_of_rank(keys: Any, n: Any, rank: Any, counts: Any, few: Any) -> Any:
             few[n_left] = keys[i]
             n_left += keys[i] >> shift == found
         keys, n = few, n_left
-    return found
+    return found, n - 1 - rank
 
 
-def learn_categories(facets: Sequence[Facet | WordFacet], layout: Layout) -> None:
-    """Number the pairs of a whole table."""
-    are_common: list[Array | None] = []
-    for facet in facets:
-        rare, is_common = _rare(facet.n_rows), None
-        if isinstance(facet, WordFacet):
-            is_common = common(facet, rare // WORDS_PER_RARE)
-        elif facet.what == VALUE:
-            is_common = common(facet, rare)
-        are_common.append(is_common)
-    layout.categories.meet(facets, are_common)
+def learn_categories(facets: Sequence[Facet | WordFacet], layout: Layout) -> list[Array] | None:
+    """Number the pairs of a whole table; the tables of facets, where they are by-products."""
+    rare = [_rare_of(facet) for facet in facets]
+    tables = layout.categories.number_all(facets, rare)
+    if tables is None:
+        both = zip(facets, rare, strict=True)
+        asks = [isinstance(facet, WordFacet) or facet.what == VALUE for facet in facets]
+        are_common = [common(*one) if ask else None for one, ask in zip(both, asks, strict=True)]
+        layout.categories.meet(facets, are_common)
     layout.categories.is_frozen = True
+    return tables
+
+
+def _rare_of(facet: Facet | WordFacet) -> int:
+    rare = _rare(facet.n_rows)
+    return rare // WORDS_PER_RARE if isinstance(facet, WordFacet) else rare
 
 
 def check_something_is_left(layout: Layout, path: Any) -> None:

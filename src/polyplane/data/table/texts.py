@@ -7,7 +7,8 @@ done on different values, by Arrow: cells are touched only as numbers.
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +18,8 @@ from polyplane.data.chunks import Array
 from polyplane.engine.jit import jit
 
 __all__ = [
-    "MISSING_TEXTS", "NONE", "Texts", "arrow_of", "codes_of", "is_null", "merged", "strings_of",
-    "stripped", "texts_of", "words_of",
+    "MISSING_TEXTS", "NONE", "Tally", "Texts", "arrow_of", "bytes_of", "codes_of", "is_null",
+    "merged", "strings_of", "stripped", "tally_together", "texts_of", "words_of",
 ]  # fmt: skip
 
 MISSING_TEXTS = (
@@ -28,6 +29,7 @@ MISSING_TEXTS = (
 # read by compiled code
 NONE = -1  # code of a row without a value
 LANES = 4  # counts of each value
+FEW_ROWS = 1 << 13  # whose codes are copied in less time than a call takes
 NOT_IN_WORDS = r"[^\pL\pN']+"
 
 
@@ -44,7 +46,8 @@ class Texts:
 
     def present(self) -> Any:
         """The values that rows have."""
-        return self.values if self.counts.all() else self.values.take(arrow_of(self.used))
+        is_all = self.tally.n_used == len(self.values)
+        return self.values if is_all else self.values.take(arrow_of(self.used))
 
     @property
     def used(self) -> Array:
@@ -54,40 +57,80 @@ class Texts:
     @property
     def counts(self) -> Array:
         """How many rows have each value; a dictionary may hold values that no row has."""
-        return self._tally[0][:-1]
+        return self.tally.counts[:-1]
 
     @property
     def n_missing(self) -> int:
         """How many rows have none."""
-        return int(self._tally[0][-1])
+        return self.tally.n_missing
 
     @property
     def first_rows(self) -> Array:
         """Where each value is first met, and last of all no value; the number of rows if never."""
-        return self._tally[1]
+        return self.tally.first_rows
 
     @functools.cached_property
-    def _tally(self) -> tuple[Array, Array]:
-        codes = self.codes.astype(np.int32, copy=False).view()
-        codes.flags.writeable = False  # so that one loop is compiled for all
-        counts = np.zeros((LANES, len(self.values) + 1), np.int64)
-        first_rows = np.full(len(self.values) + 1, codes.size, np.int64)
-        _count(np.ascontiguousarray(codes), counts, first_rows)
-        return counts.sum(axis=0), first_rows
+    def tally(self) -> "Tally":
+        """What is known of all rows."""
+        return _tallies([self], np.ascontiguousarray(self.codes, np.int32)[None])[0]
+
+
+class Tally(NamedTuple):
+    """How often values stand in rows, and where first."""
+
+    counts: Array  # rows of each value, and last of all of no value
+    first_rows: Array  # the number of rows, if never
+    n_used: int  # values that rows have
+    n_missing: int
+    most: int  # rows of one value
+
+
+def tally_together(columns: Sequence[Texts]) -> None:
+    """Tally columns of few rows by one call: by several, the calls would take longer than that."""
+    new = [column for column in columns if "tally" not in column.__dict__]
+    if len(new) > 1 and new[0].codes.size <= FEW_ROWS:
+        codes = np.stack([column.codes for column in new]).astype(np.int32, copy=False)
+        for column, tally in zip(new, _tallies(new, codes), strict=True):
+            column.__dict__["tally"] = tally
+
+
+def _tallies(columns: Sequence[Texts], codes: Array) -> list[Tally]:
+    """Those of columns whose codes stand one below the other."""
+    starts = [0, *accumulate(len(column.values) + 1 for column in columns)]
+    codes = codes.view()
+    codes.flags.writeable = False  # so that one loop is compiled for all
+    lanes = np.zeros((LANES, starts[-1]), np.int64)
+    first_rows, facts = np.empty(starts[-1], np.int64), np.empty((len(columns), 3), np.int64)
+    _count(codes, np.array(starts), lanes, first_rows, facts)
+    return [
+        Tally(lanes[0, start:stop], first_rows[start:stop], *numbers)
+        for start, stop, numbers in zip(starts, starts[1:], facts.tolist(), strict=False)
+    ]
 
 
 @jit
-def _count(codes: Any, counts: Any, first_rows: Any) -> None:
+def _count(codes: Any, starts: Any, lanes: Any, first_rows: Any, facts: Any) -> None:
     """Count rows of each code, and write where the first of them is; those of none come last.
 
     Rows take turns at some counts each: equal codes in a row would wait for each other at one.
+    The first of these counts become those of all rows.
     """
-    last = first_rows.size - 1
-    for i in range(codes.size):
-        k = codes[i] if codes[i] != NONE else last
-        if i < first_rows[k]:
-            first_rows[k] = i
-        counts[i % LANES, k] += 1
+    n_rows = codes.shape[1]
+    first_rows[:] = n_rows
+    for j in range(codes.shape[0]):
+        start, last = starts[j], starts[j + 1] - 1
+        for i in range(n_rows):
+            k = start + codes[j, i] if codes[j, i] != NONE else last
+            if i < first_rows[k]:
+                first_rows[k] = i
+            lanes[i % LANES, k] += 1
+        n_used = most = 0
+        for k in range(start, last + 1):
+            lanes[0, k] = lanes[:, k].sum()
+            if k < last:
+                n_used += lanes[0, k] > 0
+                most = max(most, lanes[0, k])
+        facts[j, 0], facts[j, 1], facts[j, 2] = n_used, lanes[0, last], most
 
 
 def texts_of(column: Any) -> Texts:
@@ -183,6 +226,15 @@ def strings_of(values: Sequence[str]) -> Any:
     starts = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
     joined = pa.py_buffer(b"".join(encoded))
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(starts), joined)
+
+
+def bytes_of(strings: Any) -> bytes:
+    """The bytes of an Arrow array of strings, one after the other."""
+    _, starts, text = strings.buffers()
+    if len(strings) == 0 or text is None:
+        return b""
+    edges = np.frombuffer(starts, np.int32)[strings.offset :][: len(strings) + 1]
+    return text.slice(int(edges[0]), int(edges[-1] - edges[0])).to_pybytes()  # type: ignore[no-any-return]
 
 
 @functools.cache

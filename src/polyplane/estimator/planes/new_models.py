@@ -3,6 +3,7 @@
 What a machine starts with are methods that it may override, each with its contract.
 """
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ class PlaneStarts(PlanePasses):
         model.codes = model.problem.codes(training.labels.size)
         n_before = model.planes.room_left.size
         n_now = model.problem.n_codes(training.labels.size)
-        if n_now > n_before and model.visits(data).any():
+        if n_now > n_before and model.visits_any(data):
             model.planes = with_classes(model.planes, n_now, self._room_per_class())
             self._start_classes(model, data, n_before)
         model.rule = self._rule(model)
@@ -169,7 +170,8 @@ def begun_like(
     members: Array,
 ) -> tuple[Any, PlaneTraining]:
     """A machine like this one with other settings, before its first pass over `members`."""
-    made: Any = type(machine)(**(machine.get_params() | settings))
+    own = {field.name: getattr(machine, field.name) for field in dataclasses.fields(machine)}
+    made: Any = type(machine)(**(own | settings))
     made.n_features_in_, made._found = width_of(machine), {}
     training = made._training = made._new_training(seed)
     made._meet(training, labels, data)

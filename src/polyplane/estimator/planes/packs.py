@@ -8,6 +8,7 @@ settings alone would make of those rows in that order.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -40,7 +41,7 @@ from polyplane.engine.targets import rows_of
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.fitting.progress import Report, without_errors
 from polyplane.estimator.fitting.resuming import seen_rows
-from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.fitting.side_by_side import Hands, share_out
 from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.kept_rows import keep_some_rows
 from polyplane.estimator.planes.new_models import begun_like
@@ -64,6 +65,9 @@ __all__ = [
 
 MOST_BYTES = 1 << 20  # of the sums of a pack: what stays near the processor
 NOTHING_DUE = Due(0, 0)
+LOOKS = 8  # in a pass, whether another thread has nothing to do
+ROWS_BETWEEN_LOOKS = 8_192  # at least
+VISITS_WORTH_SHARING = 16_384  # of rows by minds, in the time of which packs are made
 
 
 @dataclass
@@ -141,17 +145,15 @@ def pass_together(
     for k in range(len(trials[0].training.models)):
         order = _order(trials, k, data)
         groups = _groups(trials, k, n_threads)
-
-        def learn(
-            g: int, report: Report, groups: Any = groups, k: int = k, order: Array = order
-        ) -> None:
-            own = data._replace(rows=with_own_page(data.rows))
-            if len(groups[g]) > 1:
-                _visit_as_pack(groups[g], k, own, parts, order, report)
-            else:
-                _visit_alone(groups[g][0], k, own, parts, order, report)
-
-        for_each(learn, len(groups), n_threads, without_errors(report))
+        tasks = [
+            partial(
+                _visit_as_pack if len(group) > 1 else _visit_alone, group, k, data, parts, order
+            )
+            for group in groups
+        ]
+        share_out(tasks, min(n_threads, len(trials)), without_errors(report))
+        for trial in (trial for group in groups if len(group) > 1 for trial in group):
+            trial.training.courses[k].n_passes += 1
     for trial, was_over in zip(trials, were_over, strict=True):
         trial.machine.n_iter_ += not was_over
 
@@ -169,9 +171,10 @@ def _order(trials: Sequence[Trial], k: int, data: TrainingData) -> Array:
 
 
 def _groups(trials: Sequence[Trial], k: int, n_threads: int) -> list[list[Trial]]:
-    """Trials that make a pack, a group for each thread at least; others are alone.
+    """Trials that make a pack, of minds for each thread if there are as many; others are alone.
 
-    Neighbouring alphas that leave out the same rows are together: they may be of one mind.
+    Neighbouring alphas that leave out the same rows are together: they may be of one mind, which
+    costs no more than one of them. Threads share out minds that part later.
     """
     alone = [[trial] for trial in trials if not _fits_a_pack(trial, k)]
     rest = [trial for trial in trials if _fits_a_pack(trial, k)]
@@ -179,30 +182,19 @@ def _groups(trials: Sequence[Trial], k: int, n_threads: int) -> list[list[Trial]
         return alone
     rest.sort(key=lambda trial: (trial.left_out, -trial.training.models[k].rule.alpha))
     n_bytes = sum(trial.training.models[k].planes.sums.nbytes for trial in rest)
-    n_groups = min(len(rest), max(n_threads, -(-n_bytes // MOST_BYTES)))
-    if n_groups == 1:
-        return [rest, *alone]
-    reached = np.cumsum(_shares_of_work(rest, k))
-    inner = np.searchsorted(reached, reached[-1] / n_groups * np.arange(1, n_groups)) + 1
-    borders = np.unique([0, *inner.tolist(), len(rest)]).tolist()
-    return [rest[a:b] for a, b in pairwise(borders)] + alone
+    n_minds = np.cumsum([True, *(not _are_alike(a, b, k) for a, b in pairwise(rest))])
+    n_groups = min(int(n_minds[-1]), max(n_threads, -(-n_bytes // MOST_BYTES)))
+    shares = n_minds[-1] / n_groups * np.arange(1, n_groups)
+    inner = np.searchsorted(n_minds, shares, side="right").tolist()
+    return [rest[a:b] for a, b in pairwise([0, *inner, len(rest)])] + alone
 
 
-def _shares_of_work(trials: Sequence[Trial], k: int) -> list[float]:
-    """What each is likely to take: of those that are of one mind, each later one takes less.
-
-    The largest alphas part first, and the smallest often stay together.
-    """
-    shares: list[float] = []
-    place, before = 0, None
-    for trial in trials:
-        is_same = before is not None and trial.left_out == before.left_out
-        if is_same and before is not None:
-            is_same = same_bits(before.training.models[k].planes, trial.training.models[k].planes)
-        place = place + 1 if is_same else 0
-        shares.append(1 / (1 + place))
-        before = trial
-    return shares
+def _are_alike(trial: Trial, other: Trial, k: int) -> bool:
+    """Whether both leave out the same rows, and seem to have reached the same planes."""
+    model, another = trial.training.models[k], other.training.models[k]
+    is_close = trial.left_out == other.left_out and model.n_steps == another.n_steps
+    lengths, others = model.planes.squared_norms, another.planes.squared_norms
+    return is_close and np.array_equal(lengths, others)
 
 
 def _fits_a_pack(trial: Trial, k: int) -> bool:
@@ -214,31 +206,46 @@ def _fits_a_pack(trial: Trial, k: int) -> bool:
 
 
 def _visit_alone(
-    trial: Trial, k: int, data: TrainingData, parts: Array, order: Array, report: Report
-) -> None:
+    trials: Sequence[Trial], k: int, data: TrainingData, parts: Array, order: Array,
+    report: Report, hands: Hands,
+) -> None:  # fmt: skip
+    (trial,) = trials
     course = trial.training.courses[k]
     if not course.is_over:
         kept = order[parts[order] != trial.left_out]
-        pass_by_itself(trial.machine, trial.training.models[k], course, data, kept, report)
+        model, own = trial.training.models[k], data._replace(rows=with_own_page(data.rows))
+        pass_by_itself(trial.machine, model, course, own, kept, report)
 
 
 def _visit_as_pack(
-    trials: Sequence[Trial], k: int, data: TrainingData, parts: Array, order: Array, report: Report
-) -> None:
-    """One reading of the rows for all; it is cut where something is due for one of them.
-
-    Rows that nobody visits are not read.
-    """
+    trials: Sequence[Trial], k: int, data: TrainingData, parts: Array, order: Array,
+    report: Report, hands: Hands,
+) -> None:  # fmt: skip
+    """One reading of the rows for all; rows that nobody visits are not read."""
     if len({trial.left_out for trial in trials}) == 1:
         order = order[parts[order] != trials[0].left_out]
-    pack = _Pack(trials, k, data, parts)
-    while pack.is_amid(order):
+    _visit_by_minds(_minds(trials, k), data, parts, order, report, hands)
+
+
+def _visit_by_minds(
+    minds: "Sequence[_Mind]", data: TrainingData, parts: Array, order: Array, report: Report,
+    hands: Hands,
+) -> None:  # fmt: skip
+    """Visit what is left, which is cut where something is due for a mind.
+
+    Half of the minds are given to a thread that has nothing to do, if that is worth it.
+    """
+    pack = _Pack(minds, data, parts, order)
+    n_rows = max(ROWS_BETWEEN_LOOKS, order.size // LOOKS) if hands.are_several else 0
+    while pack.is_amid:
+        if hands.are_idle and pack.is_worth_sharing:
+            own, others = pack.shared()
+            hands.give(partial(_visit_by_minds, others, data, parts, order))
+            pack = _Pack(own, data, parts, order)
         before = pack.n_steps
-        pack.visit_some(order)
+        pack.visit_some(n_rows)
         report(pack.n_steps - before, pack.n_planes, np.nan)
     pack.unpack()
-    for trial in trials:
-        trial.training.courses[k].n_passes += 1
 
 
 @dataclass
@@ -249,6 +256,7 @@ class _Mind:
     walk: Walk
     left_out: int
     due: Due = NOTHING_DUE
+    n_visited: int = 0  # rows of this pass, before it came to its pack
 
     @property
     def lead(self) -> PlaneModel:
@@ -290,13 +298,17 @@ def _follow(model: PlaneModel, lead: PlaneModel) -> None:
 class _Pack:
     """Minds in one record, and what each of them is due to do."""
 
-    def __init__(self, trials: Sequence[Trial], k: int, data: TrainingData, parts: Array) -> None:
-        self.minds = _minds(trials, k)
-        self.data, self.parts, self.targets = data, parts, self.minds[0].lead.targets(data)
-        self.record, self.at_hand = new_minds(len(trials)), no_rows_at_hand()
+    def __init__(
+        self, minds: Sequence[_Mind], data: TrainingData, parts: Array, order: Array
+    ) -> None:
+        self.minds, self.parts, self.order = list(minds), parts, order
+        self.data = data._replace(rows=with_own_page(data.rows))
+        self.targets, self.at_hand = self.minds[0].lead.targets(data), no_rows_at_hand()
+        self.record = new_minds(sum(len(mind.models) for mind in minds))
         for m, mind in enumerate(self.minds):
             mind.lead.planes = with_room_for(mind.lead.planes, MOST_BIRTHS)
             self.record.left_out[m], self.record.n_steps[m] = mind.left_out, mind.lead.n_steps
+            self.record.n_visited[m] = mind.n_visited
             self._set_alphas(m)
             self._plan(m)
         self._lay_out()
@@ -311,9 +323,28 @@ class _Pack:
         """Planes of all models."""
         return sum(len(mind.models) * count_planes(mind.lead.planes) for mind in self.minds)
 
-    def is_amid(self, order: Array) -> bool:
+    @property
+    def n_done(self) -> int:
+        """Rows that all minds have visited."""
+        return int(self.record.n_visited[: len(self.minds)].min())
+
+    @property
+    def is_amid(self) -> bool:
         """Whether there are rows left to visit."""
-        return bool(self.record.n_visited[: len(self.minds)].min() < order.size)
+        return self.n_done < self.order.size
+
+    @property
+    def is_worth_sharing(self) -> bool:
+        """Whether two packs of half the minds each would soon be done with what they cost."""
+        n_minds = len(self.minds)
+        return n_minds > 1 and n_minds * (self.order.size - self.n_done) >= VISITS_WORTH_SHARING
+
+    def shared(self) -> tuple[list[_Mind], list[_Mind]]:
+        """Every other mind, and the others, to go on from here in packs of their own."""
+        for m, mind in enumerate(self.minds):
+            self._take_note(m)
+            mind.n_visited = int(self.record.n_visited[m])
+        return self.minds[::2], self.minds[1::2]
 
     def _lay_out(self) -> None:
         """Places for all models, in which each mind has room to grow once at least."""
@@ -342,9 +373,10 @@ class _Pack:
         mind.due = Due(act, note)
         self.record.last_step[m] = min(mind.due)
 
-    def visit_some(self, order: Array) -> None:
-        """Visit rows up to where something is due for a mind, and do it."""
+    def visit_some(self, n_rows: int) -> None:
+        """Visit rows up to where something is due for a mind, and do it; at most so many, or 0."""
         rule = self.minds[0].lead.rule
+        order = self.order[: self.n_done + n_rows] if n_rows else self.order
         has_room = hinge_epoch_of_pack(
             self.data.rows, self.targets, self.parts, order, self.planes, self.record,
             self.at_hand, rule.grows_rivals,

@@ -119,6 +119,12 @@ class PlaneModel:
             is_visited &= data.weights > 0
         return is_visited
 
+    def visits_any(self, data: TrainingData) -> bool:
+        """Whether it visits a row at all; most models visit all, which needs no look at rows."""
+        if data.weights.size == 0 and (self.codes != LEFT_OUT).all():
+            return data.labels.size > 0
+        return bool(self.visits(data).any())
+
     def first_row(self, data: TrainingData) -> int:
         """The first row, as it stands, that this model visits."""
         return int(np.argmax(self.visits(data)))

@@ -81,8 +81,24 @@ def test_tables_of_many_texts_are_forgotten_after_a_block(monkeypatch):
         assert sizes == [1, 2]
 
 
+def test_all_texts_are_forgotten_before_they_are_too_much_for_arrow(monkeypatch):
+    monkeypatch.setattr(dictionaries, "MOST_BYTES", 1_000)
+    reader = BlockReader(2, "|", True, None, [0, 1])
+    check([["x" * 1_000, "yes"], ["y", "no"]], reader)
+    assert [len(texts.values) for texts in read_columns([["z", "no"]], reader)] == [1, 1]
+    assert [len(texts.values) for texts in read_columns([["z", "yes"]], reader)] == [1, 2]
+
+
 def test_what_is_refused_leaves_no_texts_behind():
     reader = BlockReader(2, "|", True, None, [0])
     assert reader.read(block_of(b"bad|x\n"), [1]) is None
     assert reader.read(block_of(b"\xff|1\n"), [1]) is None
     assert reader.read(block_of(b"good|1\n"), [1]).texts[0].values.to_pylist() == ["good"]
+
+
+def test_doubled_quotes_are_one_in_fields_in_quotes_and_two_where_quotes_are_characters():
+    text = b'"a ""b""|c"|x\n"""|x\n'
+    (texts,) = BlockReader(2, "|", True, None, [0]).read(block_of(text[:14]), []).texts.values()
+    assert texts.values.to_pylist() == ['a "b"|c']
+    (texts,) = BlockReader(2, "|", False, None, [0]).read(block_of(text[14:]), []).texts.values()
+    assert texts.values.to_pylist() == ['"""']

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
 from polyplane.data.formats.csv.columns import ODD, Columns, read_columns
@@ -80,15 +81,18 @@ class BlockReader:
             if row < n_rows:
                 self._tables.make_room(column)
         try:
-            texts = {int(p): self._texts_of(k, codes[k]) for k, p in enumerate(self._texts)}
+            texts = dict(zip(self._texts.tolist(), self._texts_of(codes), strict=True))
         except pa.ArrowInvalid:  # other bytes than UTF-8
             return None
         return Parsed(X, y, texts, not has_gaps)
 
-    def _texts_of(self, column: int, codes: Array) -> Texts:
-        values, oddness = self._tables.values(column), self._tables.oddness(column)
-        if oddness == PLAIN:
-            return Texts(values, codes)
-        if oddness == NOT_ASCII:
-            values.validate(full=True)
-        return stripped(values, codes)
+    def _texts_of(self, codes: Array) -> list[Texts]:
+        """The texts of each column."""
+        texts, tables = [], self._tables
+        is_doubled = self._has_quotes and tables.has(b'"')  # for they stand in fields in quotes
+        for values, oddness, own in zip(tables.values(), tables.oddness(), codes, strict=True):
+            if oddness == NOT_ASCII:
+                values.validate(full=True)
+            plain = pc.replace_substring(values, '""', '"') if is_doubled else values
+            texts.append(Texts(plain, own) if oddness == PLAIN else stripped(plain, own))
+        return texts

@@ -27,7 +27,7 @@ from polyplane.data.table.texts import MISSING_TEXTS, NONE
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.tiles import at, put, span
 
-__all__ = ["ODD", "Columns", "read_columns"]
+__all__ = ["ODD", "Columns", "edges_of", "is_missing", "read_columns"]
 
 ODD = -1
 TILE_ROWS = 256
@@ -50,7 +50,7 @@ def _is_blank(byte: Any) -> Any:
 
 
 @inlined
-def _edges(text: Any, stops: Any, k: Any, quote: Any) -> Any:
+def edges_of(text: Any, stops: Any, k: Any, quote: Any) -> Any:
     """Where field k begins and ends, without quotes and without blanks around it."""
     start, end = np.int64(at(stops, k)) + 1, np.int64(at(stops, k + 1))
     if start == end:
@@ -76,7 +76,7 @@ def _edges(text: Any, stops: Any, k: Any, quote: Any) -> Any:
 
 
 @inlined
-def _is_missing(text: Any, start: Any, n: Any) -> Any:
+def is_missing(text: Any, start: Any, n: Any) -> Any:
     if n > WORD:
         return False
     word, is_missing = word_at(text, start, n), False
@@ -115,11 +115,11 @@ def _read_numbers(
     source, stops, firsts, target = span(text), span(fields.stops), span(fields.firsts), span(X)
     width, n_gaps = X.shape[1], 0
     for i in range(rows[0], rows[1]):
-        start, end = _edges(source, stops, at(firsts, i) + k, quote)
+        start, end = edges_of(source, stops, at(firsts, i) + k, quote)
         number, is_negative, is_known = _read_number(source, start, end, True)
         if is_known:
             put_single(target, i * width + column, number, np.int64(is_negative))
-        elif _is_missing(source, start, end - start):
+        elif is_missing(source, start, end - start):
             put(target, i * width + column, np.float32(np.nan))
             n_gaps += 1
         else:
@@ -133,11 +133,11 @@ def _read_labels(text: Any, fields: Any, rows: Any, k: Any, quote: Any, y: Any) 
     source, stops, firsts, target = span(text), span(fields.stops), span(fields.firsts), span(y)
     n_gaps = 0
     for i in range(rows[0], rows[1]):
-        start, end = _edges(source, stops, at(firsts, i) + k, quote)
+        start, end = edges_of(source, stops, at(firsts, i) + k, quote)
         number, is_negative, is_known = _read_number(source, start, end, False)
         if is_known:
             put(target, i, -number if is_negative else number)
-        elif _is_missing(source, start, end - start):
+        elif is_missing(source, start, end - start):
             put(target, i, np.nan)
             n_gaps += 1
         else:
@@ -153,7 +153,7 @@ def _read_texts(
     source, stops, firsts, target = span(text), span(fields.stops), span(fields.firsts), span(codes)
     column, first = opened(tables, place), place * codes.shape[1]
     for i in range(rows[0], rows[1]):
-        start, end = _edges(source, stops, at(firsts, i) + k, quote)
+        start, end = edges_of(source, stops, at(firsts, i) + k, quote)
         number = number_of(source, start, end - start, column)
         if number == FULL:
             return FULL

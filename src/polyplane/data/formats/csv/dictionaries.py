@@ -9,6 +9,7 @@ A full table, or a full pool, stops the reading: its owner makes room and goes o
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from polyplane.data.chunks import Array
 from polyplane.data.formats.text.numbers import PADDING, byte_at
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.tiles import I64, OFFSET, SPAN, at, primitive, put, shifted, span
+from polyplane.engine.tiles import I64, NOTHING, OFFSET, SPAN, at, primitive, put, shifted, span
 
 __all__ = [
     "FULL", "NOT_ASCII", "N_MISSING", "ODD_EDGES", "PLAIN", "Dictionaries", "Tables", "number_of",
@@ -32,11 +33,13 @@ N_MISSING = len(MISSING_TEXTS)
 FIRST_SLOTS = 2048  # of a column; half of them may be taken, and few of them meet
 GROWTH = 8
 MANY = 1 << 12  # texts of a column, which are forgotten after a block
+MOST_BYTES = 1 << 30  # of all texts before a block, and far more than one has; Arrow takes twice
 FIRST_POOL = 1 << 16  # bytes; those that are not used cost nothing
 FACTOR = 0x9E3779B97F4A7C15  # odd, its bits as good as random: 2^64 over the golden ratio
 MIXED_WELL = 34  # bits from here on; of yes, no, true and their like none meets a missing text
 ALL_BITS = (1 << 64) - 1
-BLANK, DELETE = 32, 127  # the ends of what is plain ASCII
+BLANK = 32
+HIGH_BITS = 0x8080808080808080 - (1 << 64)  # of bytes that are not ASCII, as a signed word
 PLAIN, ODD_EDGES, NOT_ASCII = 0, 1, 2  # what is known of the texts of a column, the worst of them
 INTEGER = types.int64
 
@@ -76,6 +79,17 @@ def _numpy_word_at(text: Any, offset: int, n: int) -> int:
     return int.from_bytes(kept, "little", signed=n >= WORD)
 
 
+def _put_word(builder: Any, text: Any, offset: Any, word: Any) -> None:
+    pointer = builder.bitcast(builder.gep(text, [offset]), I64.as_pointer())
+    builder.store(word, pointer, align=1)
+
+
+def _numpy_put_word(text: Any, offset: int, word: int) -> None:
+    if offset < 0 or offset + WORD > len(text):
+        raise IndexError(f"a word from {offset} on in an array of {len(text)}")
+    text[offset : offset + WORD] = list(int(word).to_bytes(WORD, "little", signed=True))
+
+
 def _mixed(builder: Any, number: Any, word: Any) -> Any:
     product = builder.mul(builder.xor(number, word), I64(FACTOR))  # wraps around
     return builder.xor(product, builder.lshr(product, I64(32)))
@@ -88,6 +102,7 @@ def _numpy_mixed(number: int, word: int) -> int:
 
 # the eight bytes from i on, those from the n-th on as 0; n may be negative
 word_at = primitive(INTEGER, (SPAN, OFFSET, INTEGER), _word_at, _numpy_word_at)
+put_word = primitive(NOTHING, (SPAN, OFFSET, INTEGER), _put_word, _numpy_put_word)
 mixed = primitive(INTEGER, (INTEGER, INTEGER), _mixed, _numpy_mixed)
 
 
@@ -175,12 +190,13 @@ def _added(text: Any, start: Any, n: Any, column: Any, slot: Any) -> Any:
     number, used = at(column.counts, column.place), at(column.n_used, 0)
     if 2 * number > column.last or used + n + PADDING > column.n_pool:
         return np.int64(FULL)
-    oddness = at(column.oddness, column.place)
-    for k in range(n):
-        byte = byte_at(text, start + k)
-        put(column.pool, used + k, np.uint8(byte))
-        if byte > DELETE:
-            oddness = np.int64(NOT_ASCII)
+    oddness, high_bits = at(column.oddness, column.place), 0
+    for k in range(0, n, WORD):
+        word = word_at(text, start + k, n - k)
+        put_word(column.pool, used + k, word)
+        high_bits |= word & HIGH_BITS
+    if high_bits:
+        oddness = np.int64(NOT_ASCII)
     if n > 0 and min(byte_at(text, start), byte_at(text, start + n - 1)) <= BLANK:
         oddness = max(oddness, np.int64(ODD_EDGES))
     put(column.words, 2 * number, word_at(text, start, n))
@@ -215,15 +231,19 @@ def _refill(old: Any, n_kept: Any, new: Any) -> None:
 
 
 @jit
-def _gather(tables: Any, k: Any, first: Any, starts: Any, out: Any) -> None:
-    """Copy the texts of a column from the first on, one after the other."""
-    n, base = 0, (tables.starts[k] >> 1) + first
-    for i in range(starts.size - 1):
-        offset = tables.offsets[base + i]
-        for p in range(offset, offset + tables.lengths[base + i]):
-            out[n] = tables.pool[p]
-            n += 1
-        starts[i + 1] = n
+def _gather(tables: Any, first: Any, starts: Any, out: Any) -> None:
+    """Copy the texts of each column from the first on, one after the other, word by word."""
+    pool, target = span(tables.pool), span(out)
+    n = place = 0
+    for k in range(tables.counts.size):
+        base = tables.starts[k] >> 1
+        for i in range(base + first, base + tables.counts[k]):
+            offset, length = tables.offsets[i], tables.lengths[i]
+            for k in range(0, length, WORD):
+                put_word(target, n + k, word_at(pool, offset + k, length - k))
+            n += length
+            place += 1
+            starts[place] = n
 
 
 def _empty_tables(n_slots: Array | Sequence[int], n_pool: int, hash_bits: int) -> Tables:
@@ -232,12 +252,12 @@ def _empty_tables(n_slots: Array | Sequence[int], n_pool: int, hash_bits: int) -
     return Tables(
         np.full(starts[-1], EMPTY, np.int32),
         starts,
-        np.zeros(2 * n_texts, np.int64),
-        np.zeros(n_texts, np.int64),
-        np.zeros(n_texts, np.int64),
+        np.empty(2 * n_texts, np.int64),
+        np.empty(n_texts, np.int64),
+        np.empty(n_texts, np.int64),
         np.zeros(n_columns, np.int64),
         np.zeros(n_columns, np.int64),
-        np.zeros(n_pool + PADDING, np.uint8),
+        np.empty(n_pool + PADDING, np.uint8),
         np.zeros(1, np.int64),
         hash_bits,
     )
@@ -252,7 +272,7 @@ class Dictionaries:
         starts = np.cumsum([0, *map(len, encoded)])
         n_pool = FIRST_POOL + n_columns * int(starts[-1])
         self.tables = _empty_tables([FIRST_SLOTS] * n_columns, n_pool, hash_bits)
-        self._values: dict[int, Any] = {}
+        self._values: list[Any] = []
         _enter(text, starts, self.tables)
 
     def make_room(self, column: int) -> None:
@@ -269,12 +289,11 @@ class Dictionaries:
     def forget_many(self) -> None:
         """Empty tables of many texts, so that memory is not that of all blocks."""
         counts = self.tables.counts
-        is_large = counts > MANY
+        is_large = counts > (MANY if self.tables.n_used[0] < MOST_BYTES else N_MISSING)
         if is_large.any():
             n_slots = np.where(is_large, FIRST_SLOTS, np.diff(self.tables.starts))
             self._move(n_slots, FIRST_POOL, np.where(is_large, N_MISSING, counts))
-            for column in np.flatnonzero(is_large).tolist():
-                self._values.pop(column, None)
+            self._values = []
 
     def _move(self, n_slots: Array, n_pool: int, n_kept: Array) -> None:
         """Take the first texts of each column to other tables."""
@@ -283,19 +302,26 @@ class Dictionaries:
         self.tables = _empty_tables(n_slots, n_pool, old.hash_bits)
         _refill(old, n_kept, self.tables)
 
-    def values(self, column: int) -> Any:
-        """The texts of a column as an Arrow array, without those that are missing."""
-        n_texts = int(self.tables.counts[column]) - N_MISSING
-        known = self._values.get(column)
-        if known is None or len(known) != n_texts:
-            first = int(self.tables.starts[column]) // 2 + N_MISSING
-            n_bytes = int(self.tables.lengths[first : first + n_texts].sum())
-            starts, out = np.zeros(n_texts + 1, np.int32), np.empty(n_bytes, np.uint8)
-            _gather(self.tables, column, N_MISSING, starts, out)
-            known = pa.StringArray.from_buffers(n_texts, pa.py_buffer(starts), pa.py_buffer(out))
-            self._values[column] = known
-        return known
+    def values(self) -> list[Any]:
+        """The texts of each column as an Arrow array, without those that are missing."""
+        n_texts = (self.tables.counts - N_MISSING).tolist()
+        if n_texts != [len(known) for known in self._values]:
+            edges = [0, *accumulate(n_texts)]
+            starts = np.zeros(edges[-1] + 1, np.int32)
+            out = np.empty(int(self.tables.n_used[0]) + WORD, np.uint8)
+            _gather(self.tables, N_MISSING, starts, out)
+            buffers = pa.py_buffer(starts), pa.py_buffer(out)
+            together = pa.StringArray.from_buffers(edges[-1], *buffers)
+            both = zip(edges, n_texts, strict=False)
+            self._values = [together.slice(start, n) for start, n in both]
+        return self._values
 
-    def oddness(self, column: int) -> int:
-        """Whether texts of a column are PLAIN, have ODD_EDGES, or are NOT_ASCII."""
-        return int(self.tables.oddness[column])
+    def has(self, byte: bytes) -> bool:
+        """Whether that byte is in any text."""
+        n_used = int(self.tables.n_used[0])
+        return byte in self.tables.pool[:n_used].tobytes()
+
+    def oddness(self) -> list[int]:
+        """Whether texts of each column are PLAIN, have ODD_EDGES, or are NOT_ASCII."""
+        found: list[int] = self.tables.oddness.tolist()
+        return found

@@ -1,8 +1,8 @@
 """Where the fields of a block of CSV text end, found 64 bytes at a time.
 
-Quotes are followed by parity: a quote opens a field, the next one closes it. That is right where
-every quote opens or closes a whole field, and no field runs over lines; a block in which one does
-not (a doubled quote, a quote inside a field) is refused here, and read in another way.
+Quotes are followed by parity: a quote opens a field, the next one closes it, and one that is
+doubled inside does both. That is right where every other quote opens or closes a whole field, and
+no field runs over lines; a block in which one does not is refused here, and read in another way.
 
 Text has at least `PADDING` readable bytes after the last that counts, as for numbers.
 """
@@ -25,7 +25,9 @@ from polyplane.data.formats.text.numbers import (
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.tiles import I64, at, primitive, put, span
 
-__all__ = ["NO_QUOTE", "Fields", "count_line_ends", "fields_of", "last_record_end"]
+__all__ = [
+    "NO_QUOTE", "Fields", "count_line_ends", "fields_of", "first_fields", "last_record_end",
+]  # fmt: skip
 
 LINE_FEED, CARRIAGE_RETURN = b"\n\r"
 NO_QUOTE = 0  # in place of a quote, where it is but a character: no block has NUL bytes
@@ -83,17 +85,22 @@ def _line_end_bits(text: Any, block: Any) -> Any:
 def _quoted_bits(quotes: Any, edges: Any, was_inside: Any, was_edge: Any, was_closed: Any) -> Any:
     """Bytes in quotes, which of the quotes close, and which bytes show that one is out of place.
 
-    Before a quote that opens, and after one that closes, a field begins or ends.
+    Before a quote that opens, and after one that closes, a field begins or ends, or the other half
+    of a doubled quote stands.
     """
     inside = inside_bits(quotes, was_inside)
     closing = quotes & ~inside
-    odd = quotes & inside & ~bits_after(edges, was_edge)
-    return inside, closing, odd | (bits_after(closing, was_closed) & ~edges)
+    after_closing = bits_after(closing, was_closed)
+    odd = quotes & inside & ~bits_after(edges, was_edge) & ~after_closing
+    return inside, closing, odd | (after_closing & ~edges & ~quotes)
 
 
 @jit
 def _list_stops(text: Any, size: Any, delimiter: Any, quote: Any, stops: Any, ends: Any) -> Any:
-    """Write where fields and lines end; return how many stops and line ends, or -1 if refused."""
+    """Write where fields and lines end; return how many stops and line ends, or -1 if refused.
+
+    What has more fields than there is room for is refused, too.
+    """
     source, out, lines = span(text), span(stops), span(ends)
     put(out, 0, np.int32(-1))
     n, n_lines = 1, 0
@@ -116,6 +123,8 @@ def _list_stops(text: Any, size: Any, delimiter: Any, quote: Any, stops: Any, en
         mask = delimiters | line_ends
         was_edge = highest_bit(mask)
         total = count_bits(mask)
+        if n + total + STOPS_ROOM > stops.size:
+            return -1, 0
         for group in range(n, n + total, 8):
             for k in range(8):
                 put(out, group + k, np.int32(block + first_bit(mask)))
@@ -151,13 +160,29 @@ def _list_rows(
 
 def fields_of(text: Array, size: int, width: int, delimiter: int, quote: int) -> Fields | None:
     """The fields of `size` bytes that end with a line end; None if they are refused."""
-    stops = np.empty(size + 1 + STOPS_ROOM, np.int32)  # memory that is not touched costs nothing
-    ends, firsts = np.empty(size, np.int32), np.empty(size, np.int32)
+    n_lines = int(count_line_ends(text, 0, size))  # memory that is asked for in vain is dear, too
+    stops = np.empty(min(n_lines * width, size) + 1 + STOPS_ROOM, np.int32)
+    ends, firsts = np.empty(n_lines, np.int32), np.empty(n_lines, np.int32)
     n_stops, n_ends = _list_stops(text, size, delimiter, quote, stops, ends)
     if n_stops < 0:
         return None
     n_rows = _list_rows(text, stops, n_stops, ends, n_ends, width, firsts)
     return None if n_rows < 0 else Fields(stops[:n_stops], firsts[:n_rows])
+
+
+def first_fields(text: Array, size: int, n_most: int, delimiter: int, quote: int) -> Fields | None:
+    """The fields of the first lines, at most so many; None if they are refused, or one is blank.
+
+    As many of a row as of the first.
+    """
+    stops, ends = np.empty(size + 1 + STOPS_ROOM, np.int32), np.empty(size, np.int32)
+    n_stops, n_ends = _list_stops(text, size, delimiter, quote, stops, ends)
+    n_ends = min(n_ends, n_most)
+    if n_stops < 0 or n_ends == 0:
+        return None
+    width, firsts = int(np.searchsorted(stops[:n_stops], ends[0])), np.empty(n_ends, np.int32)
+    n_rows = _list_rows(text, stops, n_stops, ends, n_ends, width, firsts)
+    return Fields(stops[: n_rows * width + 1], firsts) if n_rows == n_ends else None
 
 
 @jit

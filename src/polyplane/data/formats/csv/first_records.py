@@ -1,28 +1,34 @@
 """What the first records of a CSV text tell: its header, its width, and which columns are text.
 
-All is asked of the different texts of a column, of which most have few.
+Most is told by how many fields of a column are numbers, which compiled code counts; what it leaves
+open is asked of the different texts of a column, of which most have few.
 """
 
+import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from polyplane.data.chunks import DataError
-from polyplane.data.formats.csv.records import Block, Record, records_of
+from polyplane.data.formats.csv.first_fields import (
+    BYTES_LOOKED_AT,
+    NUMBERS,
+    TEXTS,
+    UNSURE,
+    look_at_fields,
+)
+from polyplane.data.formats.csv.records import Block, Record, block_of, records_of
 from polyplane.data.table.layout import Layout, Places
 from polyplane.data.table.texts import MISSING_TEXTS
 
 __all__ = [
-    "A_NUMBER", "FirstRecords", "first_records", "hint_at_blanks", "is_number", "is_numbered",
-    "is_text", "listed", "look_at", "number_of_text", "remark_commas", "utf8_of",
+    "A_NUMBER", "FirstRecords", "hint_at_blanks", "is_number", "is_numbered", "is_text", "listed",
+    "look_at", "number_of_text", "records_in_few", "remark_commas", "utf8_of",
 ]  # fmt: skip
 
 ROWS_LOOKED_AT = 200  # to tell text from numbers
-BYTES_LOOKED_AT = (
-    1 << 16
-)  # for records that are lines; the csv module takes fields up to twice that
 MANY_TEXTS = 10  # among numbers, and one in so many: no slips of the pen
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
@@ -34,45 +40,96 @@ A_NUMBER = "a number; if that column holds text, name it in text_columns"
 MISSING = frozenset(MISSING_TEXTS)
 
 
-class FirstRecords(NamedTuple):
+class FirstColumn(NamedTuple):
+    """What stands in a column of the first rows."""
+
+    texts: Callable[[], dict[str, int]]  # how often each, without those that are missing
+    counts: tuple[int, ...] | None  # NUMBERS, TEXTS and UNSURE, where they have been counted
+
+
+class Look(NamedTuple):
     """What has been found out."""
 
     has_header: bool
     width: int
     names: list[str] | None
-    columns: list[
-        dict[str, int]
-    ]  # how often each text stands below the header, if it is not missing
+    columns: list[FirstColumn]  # below the header
 
 
-def first_records(block: Block, delimiter: str, path: str, has_quotes: bool) -> list[Record]:
-    """As many as are looked at."""
-    records = _without_quotes(block, delimiter)
-    if len(records) <= ROWS_LOOKED_AT:
-        records = list(islice(records_of(block, delimiter, path, has_quotes), ROWS_LOOKED_AT + 1))
-    return records
+class FirstRecords:
+    """The first records of a block: counted by compiled code, made only where that is not enough.
+
+    Compiled code refuses what is not of one width, and quotes that are out of place.
+    """
+
+    def __init__(self, block: Block, delimiter: str, path: str, has_quotes: bool) -> None:
+        self._block, self._delimiter = block, delimiter
+        self._path, self._has_quotes = path, has_quotes
+        self._fields = look_at_fields(block, delimiter, has_quotes, ROWS_LOOKED_AT + 1)
+
+    def _records(self, block: Block) -> Iterator[Record]:
+        return records_of(block, self._delimiter, self._path, self._has_quotes)
+
+    @functools.cached_property
+    def records(self) -> list[Record]:
+        """All that are looked at."""
+        return list(islice(self._records(self._block), ROWS_LOOKED_AT + 1))
+
+    @functools.cached_property
+    def first(self) -> Record:
+        """The first of them."""
+        if self._fields is None:
+            return self.records[0]
+        return next(self._records(self._block._replace(stop=self._fields.end)))
+
+    @property
+    def are_counted(self) -> bool:
+        """Whether compiled code has taken them."""
+        return self._fields is not None
+
+    def __len__(self) -> int:
+        return len(self.records) if self._fields is None else self._fields.n_records
+
+    def usual_width(self) -> int:
+        """The most frequent number of fields, so that a bad first record does not decide."""
+        if self._fields is not None:
+            return self._fields.width
+        return Counter(len(record.fields) for record in self.records).most_common(1)[0][0]
+
+    def columns(self, width: int, start: int) -> list[FirstColumn]:
+        """The columns of records of that width, from the first or the second record on."""
+        if self._fields is None:
+            rows = [record.fields for record in self.records[start:] if len(record.fields) == width]
+            columns = list(zip(*rows, strict=True)) if rows else [()] * width
+            return [FirstColumn(functools.partial(_present, texts), None) for texts in columns]
+        counts = self._fields.counts + self._fields.of_first * (start == 0)
+        return [
+            FirstColumn(functools.partial(self._texts, k, start), tuple(of_column))
+            for k, of_column in enumerate(counts.tolist())
+        ]
+
+    def _texts(self, k: int, start: int) -> dict[str, int]:
+        return _present([record.fields[k] for record in self.records[start:]])
 
 
-def _without_quotes(block: Block, delimiter: str) -> list[Record]:
-    """The same where the first bytes have no quotes, and records enough: three times as fast."""
-    text = block.buffer[block.start : min(block.start + BYTES_LOOKED_AT, block.stop)]
-    lines = [] if b'"' in text else text.splitlines()[: ROWS_LOOKED_AT + 2]  # the last may be cut
-    return [
-        Record(line, text.decode("utf-8", "surrogateescape").split(delimiter), line + 1)
-        for line, text in enumerate(lines[:-1], block.line)
-        if text
-    ]
+def records_in_few(head: bytes, delimiter: str, path: str, has_quotes: bool) -> FirstRecords | None:
+    """The first records, if compiled code finds enough of them in a part of the first bytes."""
+    few = head[:BYTES_LOOKED_AT]
+    if len(few) == len(head) or b"\0" in few:
+        return None
+    records = FirstRecords(block_of(few), delimiter, path, has_quotes)
+    return records if records.are_counted else None
 
 
-def look_at(records: Sequence[Record], header: bool | None, path: str) -> FirstRecords:
+def look_at(records: FirstRecords, header: bool | None, path: str) -> Look:
     """What they tell, of which the header may be known."""
-    width = len(records[0].fields)
-    below = _columns(records[1:], width) if header is not False else []
-    has_header = _is_header(records[0], below) if header is None else header
+    width = len(records.first.fields)
+    below = records.columns(width, 1) if header is not False else []
+    has_header = _is_header(records.first, below) if header is None else header
     if not has_header:
-        width = _usual_width(records)
-        return FirstRecords(False, width, None, _columns(records, width))
-    return FirstRecords(True, width, _names_of(records[0], path), below)
+        width = records.usual_width()
+        return Look(False, width, None, records.columns(width, 0))
+    return Look(True, width, _names_of(records.first, path), below)
 
 
 def _names_of(record: Record, path: str) -> list[str]:
@@ -80,17 +137,6 @@ def _names_of(record: Record, path: str) -> list[str]:
         return [utf8_of(name).strip() for name in record.fields]
     except ValueError as error:
         raise DataError(f"found other bytes in the header, expected {error}", path, 1) from None
-
-
-def _usual_width(records: Sequence[Record]) -> int:
-    """The most frequent number of fields, so that a bad first record does not decide."""
-    return Counter(len(record.fields) for record in records).most_common(1)[0][0]
-
-
-def _columns(records: Sequence[Record], width: int) -> list[dict[str, int]]:
-    rows = [record.fields for record in records if len(record.fields) == width]
-    columns = zip(*rows, strict=True) if rows else [()] * width
-    return [_present(column) for column in columns]
 
 
 def _present(column: Iterable[str]) -> dict[str, int]:
@@ -106,17 +152,31 @@ def _present(column: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def is_text(column: dict[str, int]) -> bool:
+def is_text(column: FirstColumn) -> bool:
     """True if more than half of the values that are present are no numbers, or a good tenth."""
-    if _are_plain_numbers(column):
+    if column.counts is not None:
+        n_texts, n_present = column.counts[TEXTS], sum(column.counts)
+        at_least = _are_enough(n_texts, n_present)
+        if at_least == _are_enough(n_texts + column.counts[UNSURE], n_present):
+            return at_least
+    texts = column.texts()
+    if _are_plain_numbers(texts):
         return False
-    n_present, n_texts = sum(column.values()), 0
-    for text, n in column.items():
-        n_texts += 0 if is_number(text) else n
-        is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > n_present
-        if is_often or 2 * n_texts > n_present:
-            return True
-    return False
+    n_texts = sum(n for text, n in texts.items() if not is_number(text))
+    return _are_enough(n_texts, sum(texts.values()))
+
+
+def _are_enough(n_texts: int, n_present: int) -> bool:
+    is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > n_present
+    return is_often or 2 * n_texts > n_present
+
+
+def _are_numbers(column: FirstColumn) -> bool:
+    """True if there are values, and all are finite numbers."""
+    if column.counts is not None and (column.counts[TEXTS] or not column.counts[UNSURE]):
+        return column.counts[TEXTS] == 0 < column.counts[NUMBERS]
+    texts = column.texts()
+    return bool(texts) and all(map(NUMBER.fullmatch, texts))
 
 
 def _are_plain_numbers(texts: Iterable[str]) -> bool:
@@ -130,45 +190,48 @@ def _are_plain_numbers(texts: Iterable[str]) -> bool:
     return "_" not in together and together.isascii()
 
 
-def _is_header(record: Record, below: Sequence[dict[str, int]]) -> bool:
+def _is_header(record: Record, below: Sequence[FirstColumn]) -> bool:
     titles = [title.strip() for title in record.fields]
     if all(title in MISSING for title in titles) or any(map(NUMBER.fullmatch, titles)):
         return False
     for title, column in zip(titles, below, strict=True):
-        if title not in MISSING and column and all(map(NUMBER.fullmatch, column)):
+        if title not in MISSING and _are_numbers(column):
             return True
-    return not any(title in column for title, column in zip(titles, below, strict=True))
+    return not any(title in column.texts() for title, column in zip(titles, below, strict=True))
 
 
-def is_numbered(records: Sequence[Record]) -> bool:
+def is_numbered(records: FirstRecords) -> bool:
     """True if the first record counts from 0 or 1, and has words that its columns have not."""
-    titles = [title.strip() for title in records[0].fields]
+    titles = [title.strip() for title in records.first.fields]
     numbers = [title for title in titles if NUMBER.fullmatch(title)]
     counts = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
     if len(numbers) < 2 or numbers not in counts:
         return False
-    below = _columns(records[1:], len(titles))
-    words = zip(titles, below, strict=True)
-    is_new = [title not in column for title, column in words if title not in numbers]
+    words = zip(titles, records.columns(len(titles), 1), strict=True)
+    is_new = [title not in column.texts() for title, column in words if title not in numbers]
     return bool(is_new) and all(is_new) and bool(_present(set(titles) - set(numbers)))
 
 
-def hint_at_blanks(records: Sequence[Record], width: int) -> str:
+def hint_at_blanks(records: FirstRecords, width: int) -> str:
     """Words for those whose columns are parted by blanks, if they look so."""
-    if width > 1 or not all(" " in record.fields[0].strip() for record in records):
+    if width > 1 or not all(" " in record.fields[0].strip() for record in records.records):
         return ""
     return "; if blanks part the columns, state delimiter=' ' (--delimiter ' ')"
 
 
 def remark_commas(
-    columns: Sequence[dict[str, int]], places: Places, layout: Layout, path: str
+    columns: Sequence[FirstColumn], places: Places, layout: Layout, path: str
 ) -> None:
     """Point out texts that are numbers to those who write 1,5 for 1.5."""
     labels = [places.label] if places.label is not None and layout.label_is_text else []
     found = {}
     for place in sorted(places.texts + labels):
-        commas = [t for t in columns[place] if "," in t and DECIMAL_COMMA.fullmatch(t)]
-        others = columns[place].keys() - commas if commas else set()
+        counts = columns[place].counts
+        if counts is not None and counts[TEXTS]:  # without a decimal comma
+            continue
+        texts = columns[place].texts()
+        commas = [text for text in texts if "," in text and DECIMAL_COMMA.fullmatch(text)]
+        others = texts.keys() - commas if commas else set()
         if commas and all(map(NUMBER.fullmatch, others)):
             found[place] = commas[0]
     if found:

@@ -17,9 +17,9 @@ Rows       of another number of fields than the header, or without one than most
 Remarks    are made once of what may have been meant otherwise: a first line of numbers and words,
            texts that are numbers with decimal commas, a field in quotes that runs over lines.
 Columns, missing values and categories are those of `table`.
-A block of whole records is read by compiled code. One that it refuses, such as one with quotes in
-fields, is read by Arrow; one that Arrow refuses is read record by record, which finds the line and
-the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
+A block of whole records is read by compiled code. One that it refuses, such as one with line ends
+in fields, is read by Arrow; one that Arrow refuses is read record by record, which finds the line
+and the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
 """
 
 import functools
@@ -37,7 +37,7 @@ from polyplane.data.chunks import Array, BadRows, Chunk, DataError
 from polyplane.data.formats.csv.block_reader import BlockReader
 from polyplane.data.formats.csv.first_records import (
     A_NUMBER,
-    first_records,
+    FirstRecords,
     hint_at_blanks,
     is_number,
     is_numbered,
@@ -45,6 +45,7 @@ from polyplane.data.formats.csv.first_records import (
     listed,
     look_at,
     number_of_text,
+    records_in_few,
     remark_commas,
     utf8_of,
 )
@@ -123,9 +124,9 @@ def opening_of(file: BinaryIO, path: str, options: CsvOptions) -> Opening | None
     block = block_of(head[: end_of_records(head, delimiter, has_quotes)])
     if not block.has_text():
         return None
-    records = first_records(block, delimiter, path, has_quotes)
+    records = FirstRecords(block, delimiter, path, has_quotes)
     has_header = look_at(records, options.header, path).has_header
-    n_header = n_before + after(block, records[0]).start if has_header else 0
+    n_header = n_before + after(block, records.first).start if has_header else 0
     file.seek(0)
     return Opening(file.read(n_header), has_header, delimiter)
 
@@ -137,14 +138,10 @@ def _blocks(
     delimiter = options.delimiter or delimiter_of(head)
     has_quotes = not has_stray_quotes(head, delimiter)
     source = Blocks(file, head, delimiter, path, has_quotes)
-    blocks = iter(source)
-    first = next((block for block in blocks if block.has_text()), None)
-    if first is None:
-        raise DataError("found no text, expected rows", path)
-    records = first_records(first, delimiter, path, has_quotes)
-    if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
-        first = joined(first, second)
-        records = first_records(first, delimiter, path, has_quotes)
+    blocks, first = iter(source), None
+    records = None if layout.grows else records_in_few(head, delimiter, path, has_quotes)
+    if records is None:
+        first, records = _first_block(blocks, delimiter, path, has_quotes)
     has_header, width, names, columns = look_at(records, options.header, path)
     kinds = [NO_NUMBERS if is_text(column) else NUMBER_KIND for column in columns]
     try:
@@ -154,17 +151,32 @@ def _blocks(
     is_unsure = options.header is None and not has_header
     if is_unsure and is_numbered(records):
         found = "found whole numbers that rise by 1 and a text, which are read as a row"
-        layout.remark(f"{found}; {STATE_HEADER}", path, records[0].line)
+        layout.remark(f"{found}; {STATE_HEADER}", path, records.first.line)
     remark_commas(columns, places, layout, path)
-    unsure_line = records[0].line if is_unsure else None
+    unsure_line = records.first.line if is_unsure else None
     table = TableRows(places, layout, options, bad, path)
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
-    if has_header:
-        first = after(first, records[0])
-    if reader.has_texts:
+    if reader.texts:
         source.grow()
+    first = first or next(blocks)  # large from the first on, unless a layout is learned from it
+    if has_header:
+        first = after(first, records.first)
     for block in chain([first], blocks):
         yield reader.rows(block)
+
+
+def _first_block(
+    blocks: Iterator[Block], delimiter: str, path: str, has_quotes: bool
+) -> tuple[Block, FirstRecords]:
+    """The first block that is not blank, and what it begins with."""
+    first = next((block for block in blocks if block.has_text()), None)
+    if first is None:
+        raise DataError("found no text, expected rows", path)
+    records = FirstRecords(first, delimiter, path, has_quotes)
+    if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
+        first = joined(first, second)
+        records = FirstRecords(first, delimiter, path, has_quotes)
+    return first, records
 
 
 class _Met(BadRows):
@@ -186,17 +198,20 @@ class _CsvRows:
         has_quotes: bool = True,
     ) -> None:
         places, layout = table.places, table.layout
-        labels = [] if places.label is None else [places.label]
-        texts = places.texts + labels * layout.label_is_text
+        self.labels = [] if places.label is None else [places.label]
+        self.numbers, self.texts = places.numbers, places.texts + self.labels * layout.label_is_text
         self.table, self.width, self.delimiter = table, width, delimiter
         self.unsure_line = unsure_line  # a first line that may be a header
         self.has_quotes = has_quotes  # else they are but characters
         self.has_long_field = False  # so far
-        self.types = {place: pa.float64() for place in places.numbers + labels}
-        self.types |= dict.fromkeys(texts, DICTIONARY)
-        self.has_texts = bool(texts)
         label = None if layout.label_is_text else places.label
-        self.compiled = BlockReader(width, delimiter, has_quotes, label, texts)
+        self.compiled = BlockReader(width, delimiter, has_quotes, label, self.texts)
+
+    @functools.cached_property
+    def types(self) -> dict[int, Any]:
+        """What Arrow is to make of the columns that are read."""
+        types = {place: pa.float64() for place in self.numbers + self.labels}
+        return types | dict.fromkeys(self.texts, DICTIONARY)
 
     def rows(self, block: Block) -> TableBlock:
         """Rows of a block; the first bad one raises, or bad ones are skipped."""
@@ -222,9 +237,8 @@ class _CsvRows:
 
     def _compiled(self, block: Block, table: TableRows, error_at: ErrorAt) -> TableBlock | None:
         """Rows of a block that compiled code can read."""
-        places = self.table.places
-        in_numbers = set(places.numbers)
-        wanted = (places.sources[i] for i in table.number_sources)
+        in_numbers = set(self.numbers)
+        wanted = (self.table.places.sources[i] for i in table.number_sources)
         numbers = [place if place in in_numbers else None for place in wanted]
         found = self.compiled.read(block, numbers)
         if found is None:

@@ -120,8 +120,9 @@ class Blocks:
             end = self._end_of_block(buffer, size, line, is_last=not parts)
             if end:
                 yield Block(buffer, 0, end, line)
-                line += _count_lines(buffer, 0, end)
             rest = buffer[end:size]
+            if rest or parts:
+                line += _count_lines(buffer, 0, end)
 
     def _end_of_block(self, buffer: bytes, size: int, line: int, is_last: bool) -> int:
         end, open_quote = _end_of_records(buffer, size, self._delimiter, self._has_quotes)
@@ -277,16 +278,28 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
     return len(n_fields) == 1 and n_fields != {0}
 
 
+def _first_widths(head: bytes, delimiter: str) -> list[int]:
+    """How many fields the first records have; none where they cannot be read."""
+    if delimiter.encode() not in head:
+        return []
+    lines = io.TextIOWrapper(io.BytesIO(head), "utf-8", "replace", newline="")
+    try:
+        records = filter(None, csv.reader(lines, delimiter=delimiter))
+        return [len(fields) for fields in islice(records, RECORDS_TRIED)]
+    except csv.Error:
+        return []
+
+
 def delimiter_of(head: bytes) -> str:
     """That which gives most of the first records the same number of fields, and most fields."""
+    few = head[:LOOKED_AT]
+    lines = [] if b'"' in few else list(filter(None, few.splitlines()))
 
     def evenness(delimiter: str) -> tuple[int, int]:
-        lines = io.TextIOWrapper(io.BytesIO(head), "utf-8", "replace", newline="")
-        try:
-            records = filter(None, csv.reader(lines, delimiter=delimiter))
-            widths = [len(fields) for fields in islice(records, RECORDS_TRIED)]
-        except csv.Error:
-            return 0, 0
+        if len(lines) > RECORDS_TRIED:  # the last may be cut; without quotes they are records
+            widths = [line.count(delimiter.encode()) + 1 for line in lines[:RECORDS_TRIED]]
+        else:
+            widths = _first_widths(head, delimiter)
         ((width, count),) = Counter(widths).most_common(1) or [(0, 0)]
         return (count, width) if width > 1 else (0, 0)
 
