@@ -15,7 +15,7 @@ from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of
 from polyplane.engine.steps.softmax import planes_scale
 from polyplane.estimator.search import searched_fit
-from polyplane.estimator.search.candidates import Trials
+from polyplane.estimator.search.candidates import Candidates
 from polyplane.hyperplane import polyplane
 from polyplane.model.input.column_maps import KINDS
 from tests.definition import class_scores
@@ -590,13 +590,13 @@ BOARD = {
 
 def with_steps_of(step, monkeypatch):
     """Let the search find steps of this size, whatever its trials were like."""
-    original = Trials.run
+    original = Candidates.run
 
     def run(self, *rest):
         found = original(self, *rest)
         return found._replace(setting=found.setting | {"step_size": step})
 
-    monkeypatch.setattr(Trials, "run", run)
+    monkeypatch.setattr(Candidates, "run", run)
 
 
 @needs_compilation

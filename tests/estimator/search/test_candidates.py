@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from polyplane import PolyplaneClassifier
-from polyplane.estimator.search import candidates
+from polyplane.estimator.search import candidates, trials
 
 
 def waves(n=5_000, seed=2):
@@ -17,8 +17,8 @@ def waves(n=5_000, seed=2):
 
 @pytest.fixture
 def small_samples(monkeypatch):
-    monkeypatch.setattr(candidates, "MOST_ROWS", 400)
-    monkeypatch.setattr(candidates, "SHARE_OF_MANY", 50)
+    monkeypatch.setattr(trials, "MOST_ROWS", 400)
+    monkeypatch.setattr(trials, "SHARE_OF_MANY", 50)
 
 
 @pytest.mark.compiled
@@ -49,7 +49,7 @@ def test_what_is_set_is_not_contested(small_samples, monkeypatch, given):
     def contested(*_):
         raise AssertionError("nothing is left to contest")
 
-    monkeypatch.setattr(candidates.Trials, "better_of", contested)
+    monkeypatch.setattr(candidates.Candidates, "better_of", contested)
     X, y = waves(1_500)
     found = PolyplaneClassifier(random_state=2, **given).fit(X, y).settings_
     assert given.items() <= found.items()

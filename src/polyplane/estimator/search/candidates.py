@@ -2,13 +2,12 @@
 
 First come maps of the columns with the shrinkage that suits them, and linear models: what data
 differ in most. Then come neighbours of the winner, one change each, and in the end the changes that
-won, together. A trial is judged by the loss of its calibrated probabilities on rows that took no
-part in it, which is steadier than their error; a change is taken if it wins 1.5% of that loss (0.5%
-where there are many rows), and more than the standard error of the difference: less is luck. A
-linear model is taken where it is no worse.
-Few rows are held out several times. Trials go on from where they stopped: all make a third of their
-passes, with steps that fall to 0, and the best third the rest, with new ones. Of an ensemble one
-model is tried, until the settings are found; two of them then tell how many passes are worth it.
+won, together. A change is taken if it wins 1.5% of the loss on rows held out (0.5% where there are
+many rows), and more than the standard error of the difference: less is luck. A linear model is
+taken where it is no worse.
+Trials (`trials.py`) go on from where they stopped: all make a third of their passes, with steps
+that fall to 0, and the best third the rest, with new ones. Of an ensemble one model is tried, until
+the settings are found; two of them then tell how many passes are worth it.
 Where losses still fall by then, rows hardly contradict each other: such data want a long training
 with little shrinkage and more models, and end with next to no error on training rows.
 At last the same is tried with columns as long as they were worth to these trials (`relevance.py`):
@@ -19,36 +18,30 @@ chosen coarse ones, both are trained on all rows, one model each, before one is 
 """
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import packed
 from polyplane.estimator.fitting.progress import Report, silence
 from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.stratified import stratified
-from polyplane.estimator.input.tables import width_of
-from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.search.halving import Judgement, calibrated, final_judgements
-from polyplane.estimator.search.relevance import POWERS, Worth, mean_worth, weights_of
-from polyplane.model.input.column_maps import ColumnMap, can_turn, column_map
+from polyplane.estimator.search.halving import Judgement, final_judgements
+from polyplane.estimator.search.relevance import POWERS, Worth
+from polyplane.estimator.search.trials import (
+    FEW_ROWS,
+    N_SPLITS,
+    Begin,
+    Problem,
+    Setting,
+    Trials,
+    View,
+    view_of,
+)
 from polyplane.model.many_classes.decomposition import Decomposition
 
-__all__ = ["Begun", "Found", "Problem", "Setting", "Split", "Trials", "View"]
+__all__ = ["Candidates", "Found"]
 
-Setting = dict[str, Any]
-MOST_ROWS = 20_000  # to train a trial on
-MOST_ROWS_OF_MANY_CLASSES = 10_000
-SHARE_OF_MANY = 3  # of very many rows one in so many, up to twice as many
-FEW_ROWS = 3_000  # below, they are held out N_SPLITS times
-N_SPLITS = 3
-FEW_CLASSES = 4  # are tried on more rows
-MANY_CLASSES = 9  # are not tried with fine columns and directions: dear there, and no better
 MOST_PLANES, MOST_PLANES_OF_WIDE = (32, 320), (16, 640)  # of a class, and of all, at first
-MOST_KNOTTED = 300  # columns with knots: 2,000 rows with 590 took 42 seconds, and 3 without
 MOST_PAIRED = 20  # classes that are taken in pairs
 RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 MOST_MEMBERS = 2  # of an ensemble that are judged together
@@ -59,12 +52,9 @@ STILL_FALLS = 0.9884  # of the loss: where twice the passes reach that, a long t
 LONG: Setting = {"n_estimators": 4, "learn_from": "unsure"}  # and a share of the shrinkage
 LONG_SHRINKS = 1 / 3
 LEAST_LONGER = 1.5  # times the passes of others; with very many rows it would make no difference
-MUCH_WORSE = (
-    1.05  # times the loss before: trials think too little of long trainings, but of few rows
-)
+MUCH_WORSE = 1.05  # times the loss before: trials of more than a few rows think too little of them
 CLEARLY, CLEARLY_ON_MANY = 0.985, 0.995  # of the loss: what a change must reach to be taken
 CLEARLY_WITH_LARGE_STEPS = 0.9  # the same of larger steps: where they win less, fits are a gamble
-LEAST_WEIGHED = 0.5  # of the rows must be tried to tell what columns are worth to all of them
 MOST_CONTESTED = 200_000  # rows on which the last two are trained
 FINER: Setting = {"columns": "fine", "directions": "none", "relevance": 1.0}
 FINER_SHRINKS = 3.0  # times the shrinkage of coarser columns
@@ -94,57 +84,6 @@ FIRST_CHANGES: tuple[Setting, ...] = (
 )
 
 
-TRIED = "plain", "knots", "fine"  # columns; ranks without hats never won
-TURNED = "knots", "fine"  # those that are tried with directions
-
-
-class View(NamedTuple):
-    """Which map of the columns."""
-
-    kind: str
-    turns: bool
-    power: float = 0.0  # of what columns were worth
-    place: int = 0  # of the split in which they were, if that counts
-
-
-class Split(NamedTuple):
-    """What one trial is trained on, and judged by."""
-
-    data: TrainingData  # rows held out have no weight
-    members: Array
-    held_out: Array
-    view: View  # the map of the columns
-    columns: ColumnMap
-    centres: dict[Any, Array]  # of classes, found by trials of the same split
-    margins: dict[Any, tuple[float, float]]  # between these
-
-
-# makes so many more passes, and returns the scores of the rows held out and the places of their
-# classes
-GoOn = Callable[[int, Report], tuple[Array, Array]]
-
-
-class Begun(NamedTuple):
-    """A training that goes on whenever it is asked to."""
-
-    go_on: GoOn
-    worth: Callable[[], Worth]  # of the columns, to the planes that it has now
-
-
-Begin = Callable[[Setting, Split, int], Begun]  # the last is the place in an ensemble
-
-
-class Problem(NamedTuple):
-    """What is to be fitted."""
-
-    data: TrainingData
-    members: Array  # rows with a weight
-    labels: Array
-    seed: int
-    n_passes: int
-    most_passes: int  # of a long training
-
-
 class Found(NamedTuple):
     """The best setting, and how it did on rows that its trials had not seen."""
 
@@ -158,8 +97,8 @@ class Found(NamedTuple):
     worth: Worth | None = None  # of the columns, if they count by that
 
 
-class Trials:
-    """Candidates for the settings of a machine, and the rows on which they are tried."""
+class Candidates:
+    """Candidates for the settings of a machine, and which of them is best."""
 
     SEARCHED = (
         "columns", "n_planes", "start_scale", "step_size", "units", "shrinkage", "learn_from",
@@ -169,67 +108,25 @@ class Trials:
     def __init__(
         self, machine: Any, problem: Problem, begin: Begin, takes_all: bool = False
     ) -> None:
-        data, members, labels, seed, self.n_passes, self.most_passes = problem
-        self.machine, self.labels, self.begin = machine, labels, begin
-        n_most = MOST_ROWS if labels.size <= FEW_CLASSES else MOST_ROWS_OF_MANY_CLASSES
-        n_most = max(n_most, min(members.size // SHARE_OF_MANY, 2 * n_most))
-        n_most = members.size if takes_all else n_most
-        chosen = self.chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
-        self.n_rows, self.is_sample = members.size, chosen.size < members.size
-        weights = data.weights[chosen] if data.weights.size else np.ones(chosen.size, np.float32)
-        self.data = TrainingData(packed(data.rows, chosen), data.labels[chosen], weights)
-        order, share = in_place(chosen.size), machine.validation_fraction
-        self.splits = [
-            stratified(order, self.data.labels, share, seed + k)
-            for k in range(N_SPLITS if chosen.size < FEW_ROWS else 1)
-        ]
-        self.maps = self._maps(order)
-        self.centres: dict[Any, dict[Any, Array]] = {}
-        self.margins: dict[Any, dict[Any, tuple[float, float]]] = {}
-        self.trials: dict[Any, Trial] = {}
-        self.judgements: dict[Any, Judgement] = {}
-        self.worth: dict[View, list[Worth]] = {}  # of the columns of a map, in each split
+        self.machine, self.labels = machine, problem.labels
+        self.n_passes, self.most_passes = problem.n_passes, problem.most_passes
+        self.trials = Trials(machine, problem, begin, takes_all)
         self.first_guess = self._first_guess()
         self.rungs = RUNGS
-        self.clearly = CLEARLY_ON_MANY if self.is_sample else CLEARLY
-
-    def _maps(self, order: Array) -> dict[View, ColumnMap]:
-        """Those maps of the columns that differ."""
-        machine = self.machine
-        is_set = machine.columns != "auto"
-        rows, n_columns = self.data.rows, width_of(machine)
-
-        def mapped(view: View) -> ColumnMap:
-            return column_map(rows, order, n_columns, view.kind, True, is_set, view.turns)
-
-        kinds = [machine.columns] if is_set else self._kinds()
-        maps = {view: mapped(view) for view in (View(kind, False) for kind in kinds)}
-        if not is_set:
-            maps = {k: one for k, one in maps.items() if one.count_knotted() <= MOST_KNOTTED}
-        if not any(columns.has_knots for columns in maps.values()):
-            view = next(iter(maps))
-            return {view: maps[view]}
-        is_open = machine.directions == "auto" and self.labels.size < MANY_CLASSES
-        if is_open or machine.directions == "principal":
-            turned = [View(view.kind, True) for view, one in maps.items() if can_turn(one)]
-            maps |= {view: mapped(view) for view in turned if is_set or view.kind in TURNED}
-        return maps
-
-    def _kinds(self) -> list[str]:
-        """Of columns that are tried."""
-        has_many = self.labels.size >= MANY_CLASSES
-        return [kind for kind in TRIED if kind != "fine" or not has_many]
+        self.clearly = CLEARLY_ON_MANY if self.trials.is_sample else CLEARLY
 
     # ---- candidates ------------------------------------------------------------------------
 
     def _first_guess(self) -> Setting:
-        (kind, *_), columns = next(iter(self.maps.items()))
+        (kind, *_), columns = next(iter(self.trials.maps.items()))
         if columns.table is None:
             is_paired = 2 < self.labels.size <= MOST_PAIRED
             pairs = {"multi_class": "ovo", "n_estimators": 1} if is_paired else {}
             n_planes = self._first_planes(*MOST_PLANES_OF_WIDE)
             return OF_WIDE | pairs | {"columns": kind, "n_planes": n_planes}
-        kind = OF_TABLES["columns"] if View(OF_TABLES["columns"], False) in self.maps else kind
+        kind = (
+            OF_TABLES["columns"] if View(OF_TABLES["columns"], False) in self.trials.maps else kind
+        )
         several = {} if self.labels.size == 2 else {"n_estimators": OF_SEVERAL_CLASSES}
         n_planes = self._first_planes(*MOST_PLANES)
         return OF_TABLES | several | {"columns": kind, "n_planes": n_planes}
@@ -238,14 +135,14 @@ class Trials:
         return int(np.clip(of_all // self.labels.size, 2, of_class))
 
     def _first_round(self) -> list[Setting]:
-        if not self.is_table():
+        if not self.trials.is_table():
             linear = [self.first_guess | LINEAR, self.first_guess | SQUARED]
             return self._open([self.first_guess, *linear])
-        kinds = {view.kind for view in self.maps}
+        kinds = {view.kind for view in self.trials.maps}
         changes = [*FIRST_CHANGES]
         if len(kinds) == 1:  # the others would be the same
             changes = [change | {"columns": next(iter(kinds))} for change in FIRST_CHANGES]
-        known = [change for change in changes if view_of(OF_TABLES | change) in self.maps]
+        known = [change for change in changes if view_of(OF_TABLES | change) in self.trials.maps]
         return self._open([self.first_guess, *(self.first_guess | change for change in known)])
 
     def _second_round(self, best: Setting) -> list[Setting]:
@@ -259,12 +156,8 @@ class Trials:
             changes.append({"directions": "none" if is_turned else "principal"})
         else:
             changes += [{"step_size": step / 3}, {"shrinkage": shrinkage * 3}]
-        changes = [one for one in changes if view_of(best | one) in self.maps]
+        changes = [one for one in changes if view_of(best | one) in self.trials.maps]
         return self._open([best, *(best | change for change in changes)])
-
-    def is_table(self) -> bool:
-        """Whether columns are mapped, and not left alone."""
-        return next(iter(self.maps.values())).table is not None
 
     def _open(self, candidates: list[Setting]) -> list[Setting]:
         """The candidates with what the user has set, each once."""
@@ -301,11 +194,11 @@ class Trials:
     def _weighed(self, even: Found, n_threads: int, report: Report) -> Found:
         """The same with columns as long as they were worth to its trials, where that is better."""
         given = self.machine.relevance
-        is_small = given == "auto" and self.is_small_sample()
-        if not self.is_table() or _is_linear(even.setting) or given == 0 or is_small:
+        is_small = given == "auto" and self.trials.is_small_sample()
+        if not self.trials.is_table() or _is_linear(even.setting) or given == 0 or is_small:
             return even
-        self.weigh(_untimed(even.setting), even.n_splits)
-        worth = self.worth_for(even.setting)
+        self.trials.weigh(_untimed(even.setting), even.n_splits)
+        worth = self.trials.worth_for(even.setting)
         best = even
         for power in POWERS if given == "auto" else (float(given),):
             found = self._as_before(even, power, n_threads, report)._replace(worth=worth)
@@ -317,15 +210,11 @@ class Trials:
     def _as_before(self, even: Found, power: float, n_threads: int, report: Report) -> Found:
         """The same with weights; few rows, for which it costs little, choose passes anew."""
         setting = even.setting | {"relevance": power}
-        if self.chosen.size < FEW_ROWS and not even.is_long:
+        if self.trials.chosen.size < FEW_ROWS and not even.is_long:
             return self._with_passes(_untimed(setting), n_threads, report)
         tried = _untimed(setting), even.n_tried, even.n_splits
         judged = self._judged_as_fitted(*tried, n_threads, report)
         return even._replace(setting=setting, calibration=judged.calibration, loss=judged.loss)
-
-    def is_small_sample(self) -> bool:
-        """Whether trials saw too few of the rows to speak for all of them."""
-        return self.chosen.size < LEAST_WEIGHED * self.n_rows
 
     def finer(self, found: Found, n_threads: int, report: Report) -> Found | None:
         """What all rows may like better than what a small sample of them has found."""
@@ -334,26 +223,28 @@ class Trials:
         names = (*changes, "max_iter")
         is_open = all(getattr(self.machine, name) == "auto" for name in names)
         is_coarse = setting["columns"] == "knots" and setting["n_planes"] > 1 and not found.is_long
-        is_many = self.is_small_sample() and self.n_rows <= MOST_CONTESTED
+        is_many = self.trials.is_small_sample() and self.trials.n_rows <= MOST_CONTESTED
         finer = setting | changes
-        if not (is_open and is_coarse and is_many and view_of(finer) in self.maps):
+        if not (is_open and is_coarse and is_many and view_of(finer) in self.trials.maps):
             return None
         even = finer | {"relevance": 0.0}
         judgement = self._judged_as_fitted(even, self.n_passes, 1, n_threads, report)
-        self.weigh(even)
+        self.trials.weigh(even)
         found = self._found(finer, self.n_passes, judgement, self.n_passes)
-        return found._replace(worth=self.worth_for(even))
+        return found._replace(worth=self.trials.worth_for(even))
 
     def better_of(self, one: Found, other: Found, n_threads: int, report: Report) -> Found:
         """By the loss of one model of each."""
         both, losses = (one, other), [0.0, 0.0]
         for each in both:
             if each.worth is not None:
-                self.worth[self._even_view(each.setting)] = [each.worth] * len(self.splits)
+                self.trials.worth[self.trials.even_view(each.setting)] = [each.worth] * len(
+                    self.trials.splits
+                )
 
         def work(k: int, report: Report) -> None:
             setting, n_passes = both[k].setting, int(both[k].setting["max_iter"])
-            losses[k] = self.judge(_untimed(setting), n_passes, report, n_splits=1).loss
+            losses[k] = self.trials.judge(_untimed(setting), n_passes, report, n_splits=1).loss
 
         for_each(work, len(both), n_threads, report)
         return both[int(np.argmin(losses))]
@@ -386,14 +277,14 @@ class Trials:
             return self._found(best, n_most, before, n_passes)
         if before.losses.max() < ALL_RIGHT:
             return self._found(best, n_passes, before, n_passes)
-        n_more = min(n_most, MORE_PASSES * n_passes) if self.is_sample else n_most
+        n_more = min(n_most, MORE_PASSES * n_passes) if self.trials.is_sample else n_most
         after = judge(best, n_more)
-        if after.loss >= (WORTH_IT if self.is_sample else 1) * before.loss:
+        if after.loss >= (WORTH_IT if self.trials.is_sample else 1) * before.loss:
             return self._found(best, n_passes, before, n_passes)
         long, doublings = self._long(best), math.log2(n_more / n_passes)
         if after.loss < STILL_FALLS**doublings * before.loss and long != best:
             found = self._as_long(long, n_threads, report)
-            most = MUCH_WORSE if len(self.splits) == 1 else 1
+            most = MUCH_WORSE if len(self.trials.splits) == 1 else 1
             if found.loss < most * judge(best, n_more, 1).loss:
                 return found
         return self._found(best, n_most, after, n_more)
@@ -414,7 +305,7 @@ class Trials:
     ) -> Judgement:
         """An ensemble judged as one, where it is known what will be fitted."""
         n_members = min(int(setting["n_estimators"]), MOST_MEMBERS)
-        return self.judge(setting, n_passes, report, n_members, n_threads, n_splits)
+        return self.trials.judge(setting, n_passes, report, n_members, n_threads, n_splits)
 
     def _long(self, best: Setting) -> Setting:
         """What a long training of a setting would be; the same, if there is none."""
@@ -430,13 +321,8 @@ class Trials:
             n_tried,
             judgement.calibration,
             judgement.loss,
-            self._rows_held_out(),
+            self.trials.rows_held_out(),
         )
-
-    def _rows_held_out(self) -> Array:
-        """Rows by which trials were judged, by their places in the data of the fit."""
-        held_out: Array = np.concatenate([held_out for _, held_out in self.splits])
-        return self.chosen[held_out]
 
     def _first_winner(self, n_threads: int, report: Report) -> Setting:
         """The best of the round, or a linear model where that is no worse.
@@ -450,11 +336,13 @@ class Trials:
             return winners[0]
         curved = next((one for one in winners if not _is_linear(one)), linear)
         passes = [self.rungs[-1]]
-        if not self.is_sample and self.machine.max_iter == "auto":
+        if not self.trials.is_sample and self.machine.max_iter == "auto":
             passes.append(max(self.n_passes, self.rungs[-1]))
         for n_passes in passes:
             of_curved, of_linear = (
-                self.judge(one, n_passes, report, self._count_members(one, n_passes), n_threads)
+                self.trials.judge(
+                    one, n_passes, report, self._count_members(one, n_passes), n_threads
+                )
                 for one in (curved, linear)
             )
             if of_curved.clearly_beats(of_linear, self.clearly):
@@ -473,7 +361,7 @@ class Trials:
         linear.sort(key=lambda one: one["loss"] != "squared-hinge")
         if not linear:
             return None
-        first, *others = ((self.judge(one, self.rungs[-1], report), one) for one in linear)
+        first, *others = ((self.trials.judge(one, self.rungs[-1], report), one) for one in linear)
         for other in others:
             is_squared = first[1]["loss"] == "squared-hinge"
             if other[0].clearly_beats(first[0], 1 / AS_GOOD if is_squared else 1):
@@ -484,7 +372,7 @@ class Trials:
         """Those that are clearly better than the first, best first, and then the first."""
         stay = [k for k, one in enumerate(candidates) if k == 0 or _is_linear(one)]
         found = final_judgements(
-            self.judge, candidates, self.rungs, n_threads, report, stay, self._price
+            self.trials.judge, candidates, self.rungs, n_threads, report, stay, self.trials.price
         )
         first: Any = found[0]
         better = [
@@ -494,27 +382,6 @@ class Trials:
             and judgement.clearly_beats(first, self._share(candidates[k], candidates[0]))
         ]
         return [candidates[k] for _, k in sorted(better)] + candidates[:1]
-
-    def _price(self, setting: Setting) -> float:
-        """What a step costs, about."""
-        n_entries = self.maps[self._even_view(setting)].count_entries(self.data.rows)
-        return float(n_entries * setting["n_planes"])
-
-    def _even_view(self, setting: Setting) -> View:
-        """The map that a setting gets, but for weights: some columns have no directions."""
-        view = view_of(setting)
-        return view if view in self.maps else View(view.kind, False)
-
-    def weigh(self, setting: Setting, n_splits: int = N_SPLITS) -> None:
-        """Find out what columns were worth to the trials of a setting."""
-        places = range(min(n_splits, len(self.splits)))
-        found = [self._trial(setting, place, 0).begun.worth() for place in places]
-        self.worth[self._even_view(setting)] = found
-
-    def worth_for(self, setting: Setting) -> Worth | None:
-        """What columns are worth for a fit with the setting."""
-        found = self.worth.get(self._even_view(setting))
-        return mean_worth(found) if found else None
 
     def _share(self, candidate: Setting, first: Setting) -> float:
         """What of the first one's loss a candidate must reach.
@@ -548,67 +415,8 @@ class Trials:
         n_first, n_second = len(self._first_round()), len(self._second_round(self.first_guess))
         passes = sum(n * self.rungs[0] for n in (n_first, n_second))
         passes += sum((n // 3 + 2) * (self.rungs[1] - self.rungs[0]) for n in (n_first, n_second))
-        passes += (1 + self.is_table()) * MOST_MEMBERS * max(self.n_passes, self.rungs[1])
-        return int(visits * passes * sum(members.size for members, _ in self.splits))
-
-    def judge(
-        self,
-        setting: Setting,
-        n_passes: int,
-        report: Report,
-        n_members: int = 1,
-        n_threads: int = 1,
-        n_splits: int = N_SPLITS,
-    ) -> Judgement:
-        """Let the trials of a setting go on, and look at the rows held out.
-
-        Members of an ensemble differ by less than settings do: one tells enough to choose.
-        """
-        places = range(min(n_splits, len(self.splits)))
-        key = tuple(sorted(setting.items())), n_passes, n_members, len(places)
-        if key not in self.judgements:
-            trials = [
-                [self._trial(setting, place, member) for member in range(n_members)]
-                for place in places
-            ]
-            flat = [trial for members in trials for trial in members]
-            for_each(
-                lambda k, report: flat[k].go_to(n_passes, report), len(flat), n_threads, report
-            )
-            self.judgements[key] = _joined([_judgement(of, n_passes) for of in trials])
-        return self.judgements[key]
-
-    def _trial(self, setting: Setting, place: int, member: int) -> "Trial":
-        key = tuple(sorted(setting.items())), place, member
-        if key not in self.trials:
-            self.trials[key] = Trial(self.begin(setting, self.split(setting, place), member))
-        return self.trials[key]
-
-    def split(self, setting: Setting, place: int) -> Split:
-        """What a trial of a setting is trained on and judged by."""
-        view = self._even_view(setting)
-        columns, worth = self.maps[view], self.worth.get(view)
-        if worth and setting["relevance"]:
-            power = float(setting["relevance"])
-            view = view._replace(power=power, place=place)
-            columns = columns.weighed(weights_of(worth[place], power, columns.n_mapped))
-        members, held_out = self.splits[place]
-        weights = self.data.weights.copy()
-        weights[held_out] = 0  # not even to start from
-        return Split(
-            data=self.data._replace(weights=weights),
-            members=members,
-            held_out=held_out,
-            view=view,
-            columns=columns,
-            centres=self.centres.setdefault((view, place), {}),
-            margins=self.margins.setdefault((view, place), {}),
-        )
-
-
-def view_of(setting: Setting) -> View:
-    """The map of the columns that a setting asks for."""
-    return View(setting["columns"], setting["directions"] == "principal")
+        passes += (1 + self.trials.is_table()) * MOST_MEMBERS * max(self.n_passes, self.rungs[1])
+        return int(visits * passes * sum(members.size for members, _ in self.trials.splits))
 
 
 def _untimed(setting: Setting) -> Setting:
@@ -618,31 +426,3 @@ def _untimed(setting: Setting) -> Setting:
 
 def _is_linear(setting: Setting) -> bool:
     return bool(setting["n_planes"] == 1 and setting["columns"] == "plain")
-
-
-class Trial:
-    """A training with one setting on one split of the rows, and what it made of those held out."""
-
-    def __init__(self, begun: Begun) -> None:
-        self.begun, self.n_passes = begun, 0
-        self.scores: dict[int, tuple[Array, Array]] = {}  # by number of passes, with classes
-
-    def go_to(self, n_passes: int, report: Report) -> None:
-        """Make what is missing of so many passes."""
-        if n_passes not in self.scores:
-            more, self.n_passes = n_passes - self.n_passes, n_passes
-            self.scores[n_passes] = self.begun.go_on(more, report)
-
-
-def _judgement(members: list[Trial], n_passes: int) -> Judgement:
-    """Of the mean scores of the members of an ensemble."""
-    scores = np.mean([trial.scores[n_passes][0] for trial in members], axis=0)
-    return calibrated(scores, members[0].scores[n_passes][1])
-
-
-def _joined(judgements: list[Judgement]) -> Judgement:
-    """Of all splits together."""
-    loss = float(np.mean([one.loss for one in judgements]))
-    log_factor = np.mean([np.log(one.calibration) for one in judgements])
-    losses = np.concatenate([one.losses for one in judgements])
-    return Judgement(loss, float(np.exp(log_factor)), losses)

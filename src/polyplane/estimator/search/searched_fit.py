@@ -1,7 +1,7 @@
 """A fit that finds its settings first, and is made again where it is worse than their trial.
 
-Candidates and how they are judged are in `candidates.py`; here they are trained, by a machine that
-finds settings in this way, and the best of them is what its fit goes by.
+Candidates are in `candidates.py`, and how they are judged in `trials.py`; here they are trained, by
+a machine that finds settings in this way, and the best of them is what its fit goes by.
 """
 
 import logging
@@ -22,9 +22,10 @@ from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.new_models import seed_of
 from polyplane.estimator.planes.training import PlaneTraining
-from polyplane.estimator.search.candidates import Begun, Problem, Setting, Split, Trials, View
+from polyplane.estimator.search.candidates import Candidates
 from polyplane.estimator.search.halving import calibrated
 from polyplane.estimator.search.relevance import Worth, weights_of, worth_of
+from polyplane.estimator.search.trials import Begun, Problem, Setting, Split, View
 from polyplane.model.input.column_maps import ColumnMap
 
 __all__ = ["SearchedFit", "written_out"]
@@ -92,33 +93,34 @@ class SearchedFit(HyperplaneClassifier):
         n_rows = members.size if n_to_come is None else n_to_come
         n_passes, most_passes = passes_for(n_rows), passes_for(n_rows, LONG_PASSES)
         problem = Problem(data, members, labels, seed, n_passes, most_passes)
-        trials = self._trials(problem)
-        found = trials.first_guess | {"max_iter": n_passes}
+        candidates = self._candidates(problem)
+        found = candidates.first_guess | {"max_iter": n_passes}
         self._calibration, self._worth = 1.0, None
-        if self.search and any(getattr(self, name) == "auto" for name in trials.SEARCHED):
+        if self.search and any(getattr(self, name) == "auto" for name in candidates.SEARCHED):
             title, n_threads = f"{self._title()}: settings", effective_n_jobs(self.n_jobs)
-            with progress(title, trials.count_steps(), self._shows(), is_search=True) as report:
-                best = trials.run(n_threads, report)
-                finer = trials.finer(best, n_threads, report)
+            with progress(title, candidates.count_steps(), self._shows(), is_search=True) as report:
+                best = candidates.run(n_threads, report)
+                finer = candidates.finer(best, n_threads, report)
                 if finer is not None:
-                    on_all = self._trials(problem, takes_all=True)
+                    on_all = self._candidates(problem, takes_all=True)
                     best = on_all.better_of(best, finer, n_threads, report)
             self._calibration, self._worth = best.calibration, best.worth
             if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
                 self._reached = Reached(data, best.rows, best.loss)
             found |= best.setting
-        elif self.relevance not in ("auto", 0) and trials.is_table():
+        elif self.relevance not in ("auto", 0) and candidates.trials.is_table():
+            trials = candidates.trials
             first = self._with_set(found) | {"relevance": 0.0}
             n_passes = first.pop("max_iter")
             trials.judge(first, n_passes, silence)
             trials.weigh(first)
             self._worth = trials.worth_for(first)
-        if not trials.may_be_several(found):
+        if not candidates.may_be_several(found):
             found["n_estimators"] = 1
         return found
 
-    def _trials(self, problem: Problem, takes_all: bool = False) -> Trials:
-        """Trials that this machine makes, each map of the columns written out once."""
+    def _candidates(self, problem: Problem, takes_all: bool = False) -> Candidates:
+        """Those of this machine, each map of the columns written out once for their trials."""
         views: dict[View, TrainingData] = {}
         one_writes = threading.Lock()
 
@@ -130,7 +132,7 @@ class SearchedFit(HyperplaneClassifier):
             seed = seed_of(problem.seed, member)
             return self._trial(setting, split, seen, problem.labels, seed)
 
-        return Trials(self, problem, begin, takes_all)
+        return Candidates(self, problem, begin, takes_all)
 
     def _with_set(self, found: Setting) -> Setting:
         """Settings with those of the user."""
