@@ -167,12 +167,21 @@ class Categories:
 
     @property
     def known(self) -> dict[tuple[str, str], dict[str, int]]:
-        """The numbers of values by source and what is said of it, put in order when first asked."""
-        if self._known is None:
-            self._known = {}
-            for pair, number in self.numbers.items():
-                self._known.setdefault(pair[:2], {})[pair.value] = number
-        return self._known
+        """The numbers of values by source and what is said of it, put in order when first asked.
+
+        Threads that ask at once must never see a part of it: it is kept when it is whole.
+        """
+        if self._known is not None:
+            return self._known
+        known: dict[tuple[str, str], dict[str, int]] = {}
+        for pair, number in self.numbers.items():
+            known.setdefault(pair[:2], {})[pair.value] = number
+        self._known = known
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what follows from the numbers: whether somebody has asked changes nothing."""
+        return {name: value for name, value in vars(self).items() if name != "_known"}
 
     @property
     def width(self) -> int:

@@ -55,8 +55,10 @@ def worth_of(
     squares = np.asarray(entries.mean(axis=0)).ravel()
     spread = np.zeros(columns.n_features)
     for model, scale in zip(models, scales, strict=True):
-        sums = model.planes.sums[1 : columns.n_features + 1, live_lanes(model.planes)]
-        spread += np.square(scale) * sums.var(axis=1, dtype=np.float64)
+        lanes = live_lanes(model.planes)
+        if lanes.size > 0:  # none, where so few rows were left that a class has none
+            sums = model.planes.sums[1 : columns.n_features + 1, lanes]
+            spread += np.square(scale) * sums.var(axis=1, dtype=np.float64)
     owner = columns.columns_of_features()
     squared = np.bincount(owner, squares, columns.n_mapped)
     of_column = np.bincount(owner, squares * spread, columns.n_mapped)
