@@ -123,12 +123,12 @@ def low(seconds):
 def pass_of(model, parts, n_passes=1):
     """The model after passes of a learner a part, mixed as often as on the cluster."""
     for n in range(MIXES * n_passes):
-        moment = rounds.Moment(n, MIXES * n_passes, (n + 1) % MIXES == 0)
+        moment = rounds.Moment(n, MIXES * n_passes, int((n + 1) % MIXES == 0))
         ends = [learned(model, part, k, moment) for k, part in enumerate(parts)]
         if len(ends) == 1:
-            model = rounds.alone(ends[0], moment)
+            model = ends[0].alone(moment)
             continue
-        level = [rounds.shares_of(end, model) for end in ends]
+        level = [end.shares() for end in ends]
         while len(level) > 2:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
             level = [
@@ -143,9 +143,9 @@ def learned(model, part, learner, moment):
     X, y = part
     counted = rounds.Census(*np.unique(y, return_counts=True))
     task = rounds.Task(learner, counted, moment)
-    return rounds.learned(
-        rounds.set_out(model), X, y, task, rounds.Piece(moment.n_done % MIXES, MIXES)
-    )
+    journey = rounds.Journey(model)
+    journey.visit(X, y, task, rounds.Piece(moment.n_done % MIXES, MIXES))
+    return journey
 
 
 def first_model(X, y):
@@ -194,18 +194,18 @@ def planes_and_errors():
 def seconds_inside(models):
     """Of a worker, for each model: a row, what there is besides rows, mixtures of two."""
     X, y = rows_of_learner(0)
-    moment, found = rounds.Moment(1, 100, False), []
+    moment, found = rounds.Moment(1, 100, 0), []
     for model in models:
 
         def learn(n, model=model):
             return learned(model, (X[:n], y[:n]), 0, moment)
 
         end = learn(TINY)
-        share = rounds.shares_of(end, model)
+        share = end.shares()
         few, many = seconds_of(learn, TINY), seconds_of(learn, ROWS_OF_LEARNER)
         found.append([
             (many - few) * MIXES / ROWS_OF_LEARNER,
-            few + seconds_of(rounds.shares_of, end, model),
+            few + seconds_of(end.shares),
             seconds_of(rounds.mixed_shares, share, share, dask_cluster.ALIKE),
             seconds_of(rounds.mixed_model, model, share, share, dask_cluster.ALIKE, moment),
         ])  # fmt: skip

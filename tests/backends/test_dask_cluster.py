@@ -30,7 +30,7 @@ import dask.dataframe as dd
 from dask.delayed import delayed
 from distributed import Client, LocalCluster, wait
 
-from polyplane.backends import dask_cluster, dask_partitions, dask_rows
+from polyplane.backends import dask_cluster, dask_partitions, dask_rounds, dask_rows
 from polyplane.backends.dask_cluster import bytes_sent
 
 
@@ -209,7 +209,7 @@ def test_two_learners_are_as_good_as_one_process(client, n_partitions, is_sorted
 def test_mixing_more_often_keeps_count(client):
     """Of passes, steps and rows, whatever the partitions are."""
     X, y = rows()
-    for n_partitions, mixes in ((2, 4), (3, 4), (6, 2), (5, 3), (8, 1)):
+    for n_partitions, mixes in ((2, 4), (3, 4), (6, 2), (5, 3), (8, 1), (4, 1 / 2), (2, 1 / 5)):
         estimator = machine()
         dask_cluster.fit(
             estimator, *arrays(X, y, n_partitions), client=client, learners=2, mixes=mixes
@@ -218,6 +218,85 @@ def test_mixing_more_often_keeps_count(client):
         assert estimator.n_steps_ == pytest.approx(3 * 300, rel=0.25)  # of a learner
     one = dask_cluster.fit(machine(), *arrays(X, y, 1), client=client, learners=2, mixes=4)
     same(one, machine().fit(X, y))
+
+
+def long_training(**settings):
+    """Its steps see rows that are written out."""
+    return pp.PolyplaneClassifier(
+        **{"random_state": 1, "search": False, "max_iter": 30, "n_planes": 4} | settings
+    )
+
+
+def test_a_long_training_is_mixed_less_often_and_goes_on_where_it_stopped(client, tmp_path):
+    X, y = rows(1200)
+    parts, path, passes = arrays(X, y, 4), tmp_path / "model", []
+
+    def note(estimator):
+        passes.append(estimator.n_iter_)
+        if len(passes) == 20:
+            raise KeyboardInterrupt
+
+    whole = dask_cluster.fit(long_training(), *parts, client=client, callback=note)
+    assert passes == list(range(2, 31, 2))
+    with pytest.raises(KeyboardInterrupt):
+        dask_cluster.fit(
+            long_training(), *parts, client=client, callback=note, checkpoint=path
+        )  # fmt: skip
+    half = pp.load(path)
+    assert half.n_iter_ == 10
+    same(dask_cluster.fit(half, *parts, client=client, resume=True), whole)
+    assert whole.score(X, y) > 0.9
+
+
+def test_rows_that_are_kept_as_they_are_seen_change_nothing(client, monkeypatch):
+    """And neither does a learner that makes its passes in one task, or in many."""
+    parts, kept, models = arrays(*rows(1200), 4), [], []
+
+    def spy(rows, *words):
+        made = dask_rounds.rows_as_seen(rows, *words)
+        kept.append(made is not rows)
+        return made
+
+    monkeypatch.setattr(dask_cluster, "rows_as_seen", spy)
+    for n_bytes in (dask_rounds.LEG_BYTES, 0):
+        monkeypatch.setattr(dask_rounds, "LEG_BYTES", n_bytes)
+        made = long_training(max_iter=5, n_estimators=2, class_weight={0: 2.0})
+        models.append(dask_cluster.fit(made, *parts, client=client, learners=2, mixes=1 / 2))
+    assert kept == [True, False]
+    same(*models)
+
+
+def test_learners_learn_what_is_near_unless_their_number_is_given(client):
+    workers = sorted(client.nthreads())
+
+    def learned_by(places, learners):
+        parts = [
+            client.persist(made(75 * k, 75 * k + 75), workers=[workers[place]])
+            for k, place in enumerate(places)
+        ]
+        wait(parts)
+        loaded = dask_rows.load_rows(client, dask_partitions.partitions_of(parts), 2)
+        (one,) = dask_rounds.plan_of(loaded, learners, 1, 3).rounds
+        return [[part.number for part in learner.parts] for learner in one]
+
+    neighbours = [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert learned_by([0, 0, 0, 0, 1, 1, 1, 1], None) == neighbours
+    assert learned_by([1, 0, 1, 0, 1, 0, 1, 0], None) == [[0, 2, 4, 6], [1, 3, 5, 7]]
+    assert learned_by([1, 0, 1, 0, 1, 0, 1, 0], 2) == neighbours
+    assert learned_by([1, 0, 1, 1, 1, 1, 1, 1], None) == neighbours  # near would be too uneven
+
+
+@pytest.mark.parametrize(
+    ("n_passes", "mixes"), [(1, 4), (5, 4), (12, 1), (20, 1), (40, 1 / 2), (60, 1 / 3)]
+)
+def test_learners_are_mixed_20_times_at_most(client, n_passes, mixes):
+    parts = dask_partitions.partitions_of(*arrays(*rows(), 8))
+    loaded = dask_rows.load_rows(client, parts, 2)
+    plan = dask_rounds.plan_of(loaded, 2, None, n_passes)
+    assert (len(plan.rounds), plan.n_at_once) == (max(1, mixes), max(1, round(1 / mixes)))
+    made = [k for first, after in plan.stretches(0, n_passes) for k in range(first, after)]
+    assert made == list(range(n_passes))
+    assert dask_rounds.plan_of(loaded, 1, None, n_passes).n_at_once == 1
 
 
 # ---- what goes wrong ---------------------------------------------------------------------
@@ -410,6 +489,9 @@ def test_input_that_is_cut_otherwise_is_refused(client):
         fit(machine(), of_rows, of_labels, client=client, resume=True)
     with pytest.raises(ValueError, match="at least 1"):
         fit(machine(), of_rows, of_labels, client=client, rounds=0)
+    for mixes in (0, -1, 1.5, 0.4):
+        with pytest.raises(ValueError, match=r"mixes=.*1/2 in every second"):
+            fit(machine(), of_rows, of_labels, client=client, mixes=mixes)
     fitted = machine().fit(X[:, :5], np.minimum(y, 1))
     with pytest.raises(ValueError, match=r"does not: \[2\]"):
         fit(fitted, of_rows, of_labels, client=client, resume=True)
@@ -491,6 +573,7 @@ def test_models_travel_and_rows_do_not(client, estimator):
     parts = [delayed(wide)(start, start + 2500) for start in range(0, 20_000, 2500)]
     totals, on_wire, sizes = [bytes_sent(client)], [], []
     client.run(bytes_on_wire)
+    client.amm.stop()  # Dask's search for spare copies, every 2 s, may hit one that is needed next
 
     def note(estimator):
         totals.append(bytes_sent(client))
@@ -498,6 +581,7 @@ def test_models_travel_and_rows_do_not(client, estimator):
         sizes.append(packed(estimator).count_bytes())
 
     dask_cluster.fit(clone(estimator), parts, client=client, callback=note, mixes=1)
+    client.amm.start()
     assert max(on_wire[1:]) < wide(0, 2500)[0].nbytes  # less than one partition
     between = slice(1, -1)  # before the first round rows are sampled, after the last one used
     counted, sent = np.diff(totals)[between], np.array(on_wire)[between]

@@ -15,13 +15,11 @@ from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.estimator.files.saving import packed, unpacked
 from polyplane.estimator.planes.rounds.travelling_models import (
+    Journey,
     Moment,
     has_begun,
-    learned,
     mixed_shares,
     next_model,
-    set_out,
-    shares_of,
 )
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
@@ -86,18 +84,18 @@ def by_hand(model, parts, n_learners, every, n_first):
         groups = np.array_split(np.arange(len(some)), min(n_learners, len(some)))
         shares = []
         for group in groups:
-            along = set_out(now)
+            journey = Journey(now)
             for place in group:
                 if len(some[place][1]):
-                    along = learned(along, *some[place])
-            shares.append(shares_of(along, now))
+                    journey.visit(*some[place])
+            shares.append(journey.shares())
         if len(shares) == 1:
-            now = along.model
+            now = journey.along().model
             continue
         while len(shares) > 1:
             pairs = [shares[k : k + 2] for k in range(0, len(shares), 2)]
             shares = [mixed_shares(*two, 0.9) if len(two) == 2 else two[0] for two in pairs]
-        now = next_model(now, shares[0], Moment(k, len(starts), False))
+        now = next_model(now, shares[0], Moment(k, len(starts), 0))
     return unpacked(now)
 
 

@@ -4,7 +4,8 @@ A round   The partitions are shared out to learners, by default one for each thr
           Every learner goes on from the shared model over its partitions, one after the other;
           what they reach is mixed in pairs (`engine/planes/mixing.py`) to the next shared model.
 Learners  Which partition is whose follows from their numbers alone, and so does the order in which
-          models are mixed: the result depends on `learners`, not on where tasks ran. One learner
+          models are mixed: the result depends on `learners`, not on where tasks ran. Only where
+          that is left out, and workers hold rows already, each learns what it holds. One learner
           with one partition is `fit`, to the last bit.
 Rows      In a round a task goes to where its partition is. A learner's tasks wait for each other,
           so that none stands in a queue from which Dask might move it, and its rows, to an idle
@@ -25,7 +26,14 @@ from polyplane.backends.dask_needed import Client, default_client
 from polyplane.backends.dask_partitions import mix_rows, partitions_of
 from polyplane.backends.dask_path import alpha_path
 from polyplane.backends.dask_prediction import Evaluation, evaluate, predict
-from polyplane.backends.dask_rounds import ALIKE, MIXES, after_round, one_pass, rounds_of_pass
+from polyplane.backends.dask_rounds import (
+    ALIKE,
+    after_round,
+    check_mixes,
+    one_stretch,
+    plan_of,
+    rows_as_seen,
+)
 from polyplane.backends.dask_rows import (
     LoadedRows,
     faults_in_words,
@@ -55,7 +63,7 @@ def fit(
     client: Client | None = None,
     rounds: int | None = None,
     learners: int | None = None,
-    mixes: int = MIXES,
+    mixes: float | None = None,
     alike: float = ALIKE,
     checkpoint: Any = None,
     resume: bool = False,
@@ -66,7 +74,8 @@ def fit(
 
     rounds      passes over all partitions; by default `max_iter`.
     learners    models trained side by side; by default one for each worker's thread.
-    mixes       how often they become one in a pass.
+    mixes       how often they become one in a pass: 4 times, and 20 in all at most; or less than
+                once, such as 1/2, in every second pass.
     alike       cosine from which new planes of two learners are taken for one.
     checkpoint  a model file that is written after each round.
     resume      go on from the rounds that the estimator, such as `load(checkpoint)`, has made.
@@ -80,8 +89,9 @@ def fit(
     cascades = is_cascade(estimator)
     if not cascades:
         check_mixable(estimator)
-    if any(given is not None and given < 1 for given in (rounds, learners, mixes)):
-        raise ValueError("rounds, learners and mixes must be whole numbers of at least 1.")
+    if any(given is not None and given < 1 for given in (rounds, learners)):
+        raise ValueError("rounds and learners must be whole numbers of at least 1.")
+    check_mixes(mixes)
     goes_on = is_to_go_on(estimator, resume)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     layout = layout_of(estimator) if goes_on else None
@@ -94,32 +104,33 @@ def fit(
             fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, after)
         else:
             machine = that_travels(estimator, rows, rounds, goes_on)
-            _make_passes(machine, rows, (n_learners, mixes, alike), goes_on, after)
+            _make_passes(machine, rows, (learners, mixes, alike), goes_on, after)
     return estimator
 
 
 def _make_passes(
     machine: Any,
     rows: LoadedRows,
-    way: tuple[int, int, float],
+    way: tuple[int | None, float | None, float],
     goes_on: bool,
     after: Callable[[PackedModel], None],
 ) -> None:
     """All passes that are left."""
-    n_learners, n_mixes, alike = way
-    rounds = rounds_of_pass(rows, n_learners, n_mixes)
+    learners, mixes, alike = way
     sample = sampled(rows) if needs_sample(machine, rows) else None
     model = packed(machine) if goes_on else first_model(machine, rows, sample)
     begun = unpacked(model)
     n_done, n_passes = int(begun.n_iter_), count_passes(begun)
+    if sample is not None and not goes_on:  # else rows may come to columns that are new
+        rows = rows_as_seen(rows, machine, model)
+    plan = plan_of(rows, learners, mixes, n_passes)
     n_rows = (n_passes - n_done) * int(rows.census().n_rows.sum())
     shown = type(machine).__name__, n_rows, bool(machine.verbose)
     with progress(*shown, is_elsewhere=True) as report:
-        for number in range(n_done, n_passes):
+        for stretch in plan.stretches(n_done, n_passes):
             told = partial(_report, report, int(unpacked(model).n_planes_))
-            passes = number, n_passes
-            (model,) = one_pass(rows.client, [model], rounds, passes, alike, told)
-            if number == n_passes - 1 and sample is not None:
+            (model,) = one_stretch(rows.client, [model], plan, stretch, n_passes, alike, told)
+            if stretch[1] == n_passes and sample is not None:
                 task = rows.client.submit(_completed, model, sample, pure=False)
                 model = result_of_sample(task)
             after(model)

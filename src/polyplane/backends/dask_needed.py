@@ -4,6 +4,7 @@ try:
     import dask
     import dask.array as da
     from dask.delayed import Delayed, delayed
+    from dask.sizeof import sizeof
     from distributed import (
         CancelledError,
         Client,
@@ -11,6 +12,7 @@ try:
         KilledWorker,
         as_completed,
         default_client,
+        wait,
     )
     from distributed.comm import CommClosedError
 except ImportError as error:
@@ -20,5 +22,5 @@ except ImportError as error:
 
 __all__ = [
     "CancelledError", "Client", "CommClosedError", "Delayed", "Future", "KilledWorker",
-    "as_completed", "da", "dask", "default_client", "delayed",
+    "as_completed", "da", "dask", "default_client", "delayed", "sizeof", "wait",
 ]  # fmt: skip

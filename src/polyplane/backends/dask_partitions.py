@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from polyplane.backends.dask_needed import Delayed, da, dask, delayed
+from polyplane.backends.dask_needed import Delayed, da, dask, delayed, sizeof
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.formats.which import ReadOptions, is_path, settled_by
@@ -59,6 +59,7 @@ class Survey(NamedTuple):
 
     n_rows: int
     n_columns: int
+    n_bytes: int
     labels: Array  # that occur, sorted
     label_counts: Array  # rows of each
     is_table: bool
@@ -68,8 +69,9 @@ class Survey(NamedTuple):
 def survey(chunk: Chunk) -> Survey:
     """What there is to know of a partition."""
     labels, counts = np.unique(np.asarray(chunk.y), return_counts=True)
-    n_rows, n_columns = chunk.X.shape
-    return Survey(n_rows, n_columns, labels, counts, is_frame(chunk.X), sp.issparse(chunk.X))
+    (n_rows, n_columns), n_bytes = chunk.X.shape, int(sizeof(chunk.X))
+    kind = is_frame(chunk.X), sp.issparse(chunk.X)
+    return Survey(n_rows, n_columns, n_bytes, labels, counts, *kind)
 
 
 def is_array_like(X: Any) -> bool:

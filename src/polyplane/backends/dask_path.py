@@ -20,15 +20,16 @@ from sklearn.utils import check_random_state
 from polyplane.backends.dask_machines import check_mixable
 from polyplane.backends.dask_needed import Client, default_client
 from polyplane.backends.dask_partitions import partitions_of
-from polyplane.backends.dask_prediction import predicted
+from polyplane.backends.dask_prediction import predicted_by
 from polyplane.backends.dask_rounds import (
     ALIKE,
-    MIXES,
     Bundle,
     HeldOut,
     after_round,
-    one_pass,
-    rounds_of_pass,
+    check_mixes,
+    one_stretch,
+    plan_of,
+    together,
 )
 from polyplane.backends.dask_rows import (
     LoadedRows,
@@ -36,8 +37,8 @@ from polyplane.backends.dask_rows import (
     holders_of,
     load_rows,
     near,
-    result_of,
     sampled,
+    unusable,
 )
 from polyplane.backends.dask_starts import first_model, needs_sample, that_travels
 from polyplane.data.chunks import Chunk
@@ -84,7 +85,7 @@ def alpha_path(
     halving: bool = False,
     client: Client | None = None,
     learners: int | None = None,
-    mixes: int = MIXES,
+    mixes: float | None = None,
     alike: float = ALIKE,
     **options: Any,
 ) -> AlphaPath:
@@ -97,15 +98,16 @@ def alpha_path(
     client = client or default_client()
     settled = clone(estimator).set_params(alpha=float(values[0]))
     check_mixable(settled)
-    if any(given is not None and given < 1 for given in (learners, mixes)):
-        raise ValueError("learners and mixes must be whole numbers of at least 1.")
+    if learners is not None and learners < 1:
+        raise ValueError("learners must be a whole number of at least 1.")
+    check_mixes(mixes)
     n_learners = learners or max(1, sum(client.nthreads().values()))
     parts = partitions_of(X, y, options, n_learners)
     with faults_in_words():
         rows = load_rows(client, parts, n_learners)
         machine = that_travels(settled, rows, None, False)
         reached = _first_models(machine, rows, values, cv, n_seeds)
-        tries, way = (cv, n_seeds, halving), (n_learners, mixes, alike)
+        tries, way = (cv, n_seeds, halving), (learners, mixes, alike)
         notes, reached = _make_passes(reached, rows, PathNotes(values), tries, way)
     return notes.path(_fitted(estimator, rows, values, reached))
 
@@ -132,23 +134,24 @@ def _make_passes(
     rows: LoadedRows,
     notes: PathNotes,
     tries: tuple[int, int, bool],
-    way: tuple[int, int, float],
+    way: tuple[int | None, float | None, float],
 ) -> tuple[PathNotes, _Reached]:
     """All passes of all models, but of those that are left behind; what was seen on the way."""
-    (cv, n_seeds, halving), (n_learners, n_mixes, alike) = tries, way
+    (cv, n_seeds, halving), (learners, mixes, alike) = tries, way
     machine = unpacked(next(iter(reached.values())))
-    n_passes, rounds = count_passes(machine), rounds_of_pass(rows, n_learners, n_mixes)
+    n_passes = count_passes(machine)
+    plan = plan_of(rows, learners, mixes, n_passes)
     n_rows, shape = int(rows.census().n_rows.sum()), (notes.alphas.size, n_seeds)
     title = f"{type(machine).__name__}: {notes.alphas.size} alphas"
     n_steps, is_shown = len(reached) * n_passes * n_rows, bool(machine.verbose)
     with progress(title, n_steps, is_shown, is_elsewhere=True) as report:
-        for n in range(1, n_passes + 1):
+        for done, n in plan.stretches(0, n_passes):
             held_out = HeldOut(cv, training_of(machine).seed, [one.left_out for one in reached])
             told = partial(_report, report, len(reached))
-            models, passes = list(reached.values()), (n - 1, n_passes)
-            made = one_pass(rows.client, models, rounds, passes, alike, told, held_out)
+            models, words = list(reached.values()), (n_passes, alike, told, held_out)
+            made = one_stretch(rows.client, models, plan, (done, n), *words)
             reached = dict(zip(reached, made, strict=True))
-            if is_time_to_look(n, n_passes):
+            if any(is_time_to_look(k, n_passes) for k in range(done + 1, n + 1)):
                 notes.take(n, added(_looks(reached, rows, held_out, shape)))
                 if halving and n < n_passes:
                     gone = set(notes.behind().tolist())
@@ -166,38 +169,57 @@ def _looks(
     held_out: HeldOut,
     shape: tuple[int, int],
 ) -> list[Look]:
-    """At the rows of each partition, where it is."""
+    """At the rows of all partitions, where they are."""
     tried = {one: model for one, model in reached.items() if one.left_out != NO_PART}
     (models,) = rows.client.scatter([Bundle(list(tried.values()))], broadcast=True, hash=False)
     holders = holders_of(rows.client, rows.chunks)
-    tasks = [
-        rows.client.submit(
-            _look, models, list(tried), chunk, number, held_out, shape, pure=False,
-            **near(holders[chunk.key]),
-        )
-        for number, chunk in zip(rows.numbers, rows.chunks, strict=True)
-    ]  # fmt: skip
-    return [result_of(task, number) for task, number in zip(tasks, rows.numbers, strict=True)]
+    parts = [rows.part(place) for place in range(len(rows.chunks))]
+    parts.sort(key=lambda part: sorted(holders[part.chunk.key]))
+    tasks = []
+    for block in together(parts, holders):
+        chunks, numbers = [part.chunk for part in block], [part.number for part in block]
+        words = models, list(tried), chunks, numbers, held_out, shape
+        here = near(holders[chunks[0].key])
+        tasks.append(rows.client.submit(_look, *words, pure=False, **here))
+    looks: list[Look] = rows.client.gather(tasks)
+    return looks
 
 
 def _look(
     models: Bundle,
     tried: Sequence[_Trial],
-    chunk: Chunk,
-    number: int,
+    chunks: Sequence[Chunk],
+    numbers: Sequence[int],
     held_out: HeldOut,
     shape: tuple[int, int],
 ) -> Look:
     """Which rows are wrong to the models that leave them out."""
-    parts = held_out.parts(chunk.y, number)
+    trials = list(zip(tried, map(unpacked, models.parts), strict=True))
+    looks = []
+    for chunk, number in zip(chunks, numbers, strict=True):
+        try:
+            looks.append(_look_at(chunk, held_out.parts(chunk.y, number), trials, held_out, shape))
+        except (TypeError, ValueError) as error:
+            raise unusable(number, error) from error
+    return added(looks)
+
+
+def _look_at(
+    chunk: Chunk,
+    parts: Array,
+    trials: Sequence[tuple[_Trial, Any]],
+    held_out: HeldOut,
+    shape: tuple[int, int],
+) -> Look:
+    """The same of one partition."""
     is_wrong = np.full((*shape, parts.size), np.nan)
     X = chunk.X.iloc if is_frame(chunk.X) else chunk.X
     for fold in range(held_out.n_parts):
         place = np.flatnonzero(parts == fold)
         own = Chunk(X[place], chunk.y[place])
-        for one, model in zip(tried, models.parts, strict=True):
+        for one, machine in trials:
             if one.left_out == fold:
-                is_wrong[one.alpha, one.seed, place] = predicted(model, own) != own.y
+                is_wrong[one.alpha, one.seed, place] = predicted_by(machine, own) != own.y
     return look_of(is_wrong, parts, held_out.n_parts)
 
 

@@ -15,7 +15,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.input.tables import layout_of, width_of
 
-__all__ = ["Evaluation", "evaluate", "predict", "predicted"]
+__all__ = ["Evaluation", "evaluate", "predict", "predicted_by"]
 
 
 class Evaluation(NamedTuple):
@@ -69,7 +69,11 @@ def evaluate(
 
 
 def predicted(model: PackedModel, chunk: Chunk) -> Array:
-    machine = unpacked(model)
+    return predicted_by(unpacked(model), chunk)
+
+
+def predicted_by(machine: Any, chunk: Chunk) -> Array:
+    """The labels of all rows of a partition."""
     if chunk.X.shape[0] == 0:
         return np.empty(0, machine.classes_.dtype)
     X = widened(chunk.X, width_of(machine)) if sp.issparse(chunk.X) else chunk.X

@@ -4,14 +4,16 @@ What a task does is in `estimator/planes/rounds/`; where it runs is settled here
 model in a round, a search several: each task does its part for all of them.
 """
 
+import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.backends.dask_needed import Client, as_completed
+from polyplane.backends.dask_needed import Client, as_completed, wait
 from polyplane.backends.dask_rows import (
     LoadedRows,
     Part,
@@ -27,29 +29,32 @@ from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, save
 from polyplane.estimator.fitting.resuming import interrupts_wait
 from polyplane.estimator.input.tables import give_layout
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.online_classifier import give_evaluations
 from polyplane.estimator.planes.rounds.travelling_models import (
     Census,
+    Journey,
     Moment,
     Piece,
     Task,
-    alone,
+    as_seen,
     become_round,
-    learned,
     mixed_model,
     mixed_shares,
-    set_out,
-    shares_of,
+    writes_rows_out,
 )
 from polyplane.tuning.held_out import parts_of
 
 __all__ = [
-    "ALIKE", "MIXES", "Bundle", "HeldOut", "Learner", "after_round", "alone_each", "mixture_of",
-    "one_pass", "rounds_of_pass",
+    "ALIKE", "MIXES", "Bundle", "HeldOut", "Learner", "Plan", "after_round", "check_mixes",
+    "mixture_of", "one_stretch", "plan_of", "rows_as_seen", "together",
 ]  # fmt: skip
 
 ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
 MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
+MOST_ROUNDS = 20  # of a training: more win nothing, and each costs as much (docs/dask.md)
+MOST_UNEVEN = 2  # rows of a learner beside those of another, where they learn what is near
+LEG_BYTES = 1 << 27  # rows that a task may hold: they need not all be in memory at once
 
 
 class Learner(NamedTuple):
@@ -61,10 +66,48 @@ class Learner(NamedTuple):
     piece: Piece  # of each of the parts
 
 
-def rounds_of_pass(rows: LoadedRows, n_learners: int, n_mixes: int) -> list[list[Learner]]:
+class Plan(NamedTuple):
+    """Who learns what between one mixture and the next."""
+
+    rounds: list[list[Learner]]  # of a pass; or a single one, of several passes
+    n_at_once: int  # passes in a round, where these are several
+
+    def stretches(self, n_done: int, n_passes: int) -> Iterator[tuple[int, int]]:
+        """Passes before, and after, all that is left to make: one pass or round at a time."""
+        for first in range(n_done, n_passes, self.n_at_once):
+            yield first, min(first + self.n_at_once, n_passes)
+
+
+def plan_of(rows: LoadedRows, learners: int | None, mixes: float | None, n_passes: int) -> Plan:
+    """Rounds of passes of which there are so many in all."""
+    groups = _shared_out(rows, learners)
+    mixes = mixes or _mixes_for(n_passes)
+    if len(groups) == 1:  # nothing is mixed
+        mixes = 1
+    n_at_once = 1 if mixes >= 1 else round(1 / mixes)
+    return Plan(_rounds_of_pass(rows, groups, max(1, int(mixes))), n_at_once)
+
+
+def _mixes_for(n_passes: int) -> float:
+    """How often learners are mixed in each of so many passes."""
+    if n_passes > MOST_ROUNDS:
+        return 1 / math.ceil(n_passes / MOST_ROUNDS)
+    return min(MIXES, MOST_ROUNDS // n_passes)
+
+
+def check_mixes(mixes: float | None) -> None:
+    """A whole number, or one by a whole number."""
+    if mixes is not None and not (mixes > 0 and max(mixes, 1 / mixes) % 1 < 1e-9):
+        raise ValueError(
+            f"mixes={mixes!r} must be a whole number of at least 1, or less than 1 to mix in every "
+            "so-many-th pass: 1/2 in every second."
+        )
+
+
+def _rounds_of_pass(
+    rows: LoadedRows, groups: Sequence[Sequence[int]], n_rounds: int
+) -> list[list[Learner]]:
     """Who learns what in each round of a pass: all partitions in turn, or pieces of few."""
-    groups = _shared_out(rows, n_learners)
-    n_rounds = n_mixes if len(groups) > 1 else 1  # one learner has nothing to mix
     rounds: list[list[Learner]] = [[] for _ in range(n_rounds)]
     for number, group in enumerate(groups):
         n_pieces = max(1, n_rounds // len(group))
@@ -78,23 +121,48 @@ def rounds_of_pass(rows: LoadedRows, n_learners: int, n_mixes: int) -> list[list
     return [learners for learners in rounds if learners]
 
 
-def _shared_out(rows: LoadedRows, n_learners: int) -> list[list[int]]:
-    """The partitions of each learner: neighbours, which are mostly on one worker."""
-    n_groups = min(n_learners, len(rows.chunks))
-    groups = np.array_split(np.arange(len(rows.chunks)), n_groups)
-    n_classes = rows.classes.size
+def _shared_out(rows: LoadedRows, learners: int | None) -> list[list[int]]:
+    """The partitions of each learner."""
+    groups = _neighbours(rows, learners)
     for group in groups:
         found = np.unique(np.concatenate([rows.surveys[k].labels for k in group]))
-        if found.size == 1 < n_classes:
-            numbers = f"{rows.numbers[group[0]]} to {rows.numbers[group[-1]]}"
+        if found.size == 1 < rows.classes.size:
+            numbers = [rows.numbers[k] for k in group]
+            is_row = len(numbers) == numbers[-1] - numbers[0] + 1
+            named = f"{numbers[0]} to {numbers[-1]}" if is_row else ", ".join(map(str, numbers))
             warnings.warn(
-                f"Partitions {numbers}, which one learner learns, hold only the class "
+                f"Partitions {named}, which one learner learns, hold only the class "
                 f"{found.tolist()[0]!r}: mix rows first, by dask_cluster.mix_rows, or give fewer "
                 "learners.",
                 stacklevel=3,
             )
             break
-    return [group.tolist() for group in groups]
+    return groups
+
+
+def _neighbours(rows: LoadedRows, learners: int | None) -> list[list[int]]:
+    """By numbers; or by where partitions are, where these were put down otherwise.
+
+    So it is only where nobody has said how many learners there are: who does wants the same result
+    wherever rows are.
+    """
+    threads = rows.client.nthreads()
+    n_learners = learners or max(1, sum(threads.values()))
+    n_groups = min(n_learners, len(rows.chunks))
+    split = np.array_split(np.arange(len(rows.chunks)), n_groups)
+    by_number: list[list[int]] = [group.tolist() for group in split]
+    holders = holders_of(rows.client, rows.chunks)
+    homes = [min(holders[chunk.key], default=None) for chunk in rows.chunks]
+    are_together = all(len({homes[k] for k in group}) == 1 for group in by_number)
+    if learners is not None or are_together or None in homes:
+        return by_number
+    by_place: list[list[int]] = []
+    for worker, n_threads in threads.items():
+        own = [k for k, home in enumerate(homes) if home == worker]
+        by_place += [group.tolist() for group in np.array_split(own, n_threads) if group.size]
+    n_rows = [sum(rows.surveys[k].n_rows for k in group) for group in by_place]
+    is_even = len(by_place) == n_groups and max(n_rows) <= MOST_UNEVEN * min(n_rows)
+    return sorted(by_place) if is_even else by_number
 
 
 # ---- what travels ------------------------------------------------------------------------
@@ -126,6 +194,45 @@ def _count_bytes(value: Any) -> int:
     return 8  # a number
 
 
+class SeenRows(Bundle):
+    """A partition as the steps of all models of a training see it."""
+
+    def __init__(self, y: Array, data: TrainingData) -> None:
+        super().__init__([y, data])
+
+    @property
+    def y(self) -> Array:
+        """Its labels."""
+        labels: Array = self.parts[0]
+        return labels
+
+    @property
+    def data(self) -> TrainingData:
+        """Its rows."""
+        seen: TrainingData = self.parts[1]
+        return seen
+
+
+def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRows:
+    """The same partitions, beside which those are kept that a machine else makes in every pass.
+
+    What is kept is a few times as large: only small partitions are worth it, and visited often. A
+    lost one is made again.
+    """
+    n_bytes = sum(one.n_bytes for one in rows.surveys)
+    n_workers = max(1, len(rows.client.nthreads()))
+    if not writes_rows_out(machine) or n_bytes > LEG_BYTES * n_workers:
+        return rows
+    (shared,) = rows.client.scatter([Bundle([model])], broadcast=True, hash=False)
+    holders = holders_of(rows.client, rows.chunks)
+    seen = [
+        rows.client.submit(_as_seen, shared, chunk, number, pure=False, **near(holders[chunk.key]))
+        for chunk, number in zip(rows.chunks, rows.numbers, strict=True)
+    ]
+    wait(seen)  # where they are is asked next
+    return rows._replace(chunks=seen)
+
+
 class HeldOut(NamedTuple):
     """Rows that single models of a round do not visit: one part of each partition."""
 
@@ -141,20 +248,22 @@ class HeldOut(NamedTuple):
 # ---- a round -----------------------------------------------------------------------------
 
 
-def one_pass(
+def one_stretch(
     client: Client,
     models: Sequence[PackedModel],
-    rounds: Sequence[Sequence[Learner]],
-    passes: tuple[int, int],
+    plan: Plan,
+    stretch: tuple[int, int],
+    n_passes: int,
     alike: float,
     report: Callable[[int], None],
     held_out: HeldOut | None = None,
 ) -> Sequence[PackedModel]:
-    """The rounds of a pass over all rows; `passes` were made before it, and are made in all."""
-    n_done, n_passes = passes
-    for k, learners in enumerate(rounds):
-        ends_pass = k + 1 == len(rounds)
-        moment = Moment(n_done * len(rounds) + k, n_passes * len(rounds), ends_pass)
+    """The rounds of a pass over all rows, or the one of several, of so many in all."""
+    n_done, n_after = stretch
+    n_rounds = len(plan.rounds)
+    for k, learners in enumerate(plan.rounds):
+        n_ended = n_after - n_done if k + 1 == n_rounds else 0
+        moment = Moment(n_done * n_rounds + k, n_passes * n_rounds, n_ended)
         models = _one_round(client, models, learners, moment, alike, report, held_out)
     return models
 
@@ -175,16 +284,19 @@ def _one_round(
     try:
         ends = []
         for one in learners:
-            along, task = models, Task(one.number, one.rows, moment)
-            for k, part in enumerate(one.parts):
-                told = part.chunk, part.number, task if k == 0 else None, one.piece, held_out
-                here = near(holders[part.chunk.key])
-                along = client.submit(_learn, along, *told, pure=False, **here)
+            along = models
+            for leg in _legs(one, holders, moment, len(learners) == 1):
+                chunks = [part.chunk for part in leg.parts]
+                here, told = near(holders[chunks[0].key]), leg.told()
+                along = client.submit(_learn, along, chunks, told, held_out, pure=False, **here)
                 begun_here.append(along)
-                n_rows[along] = part.n_rows // one.piece.n_pieces
-                numbers |= {along.key: part.number, part.chunk.key: part.number}
+                n_rows[along] = leg.count_rows()
+                numbers |= {along.key: leg.parts[0].number}
+                numbers |= {part.chunk.key: part.number for part in leg.parts}
             ends.append(along)
-        last = _mixed(client, models, ends, moment, alike, begun_here)
+        last = ends[0]
+        if len(ends) > 1:
+            last = mixture_of(client, models, ends, moment, alike, begun_here)
         for along in as_completed(n_rows):
             report(n_rows[along])
         with faults_in_words(numbers):
@@ -195,20 +307,50 @@ def _one_round(
         raise
 
 
-def _mixed(
-    client: Client,
-    models: Any,
-    ends: list[Any],
-    moment: Moment,
-    alike: float,
-    begun_here: list[Any],
-) -> Any:
-    """What all learners reached."""
-    if len(ends) == 1:
-        return client.submit(alone_each, ends[0], moment, pure=False)
-    level = [client.submit(_shares_each, end, models, pure=False) for end in ends]
-    begun_here += level
-    return mixture_of(client, models, level, moment, alike, begun_here)
+def together(parts: Iterable[Part], holders: Mapping[Any, Any]) -> list[list[Part]]:
+    """Neighbours that one task may have at hand: on one worker, and not too large for it."""
+    blocks: list[list[Part]] = []
+    for part in parts:
+        block = blocks[-1] if blocks else []
+        n_bytes = part.n_bytes + sum(other.n_bytes for other in block)
+        here = {tuple(holders[other.chunk.key]) for other in [*block, part]}
+        if not block or len(here) > 1 or here == {()} or n_bytes > LEG_BYTES:
+            blocks.append([])
+        blocks[-1].append(part)
+    return blocks
+
+
+class Leg(NamedTuple):
+    """Partitions, on one worker, that a learner visits in one task."""
+
+    parts: Sequence[Part]
+    piece: Piece
+    n_times: int  # one after the other, and again
+    task: Task | None  # at the first of a round
+    end: Callable[[Journey], Any]  # what is handed on
+
+    def told(self) -> "Leg":
+        """The same without the rows, which Dask hands to a task by itself."""
+        return self._replace(parts=[part._replace(chunk=None) for part in self.parts])
+
+    def count_rows(self) -> int:
+        """That are visited."""
+        n_rows = sum(part.n_rows for part in self.parts)
+        return n_rows * self.n_times // self.piece.n_pieces
+
+
+def _legs(
+    learner: Learner, holders: Mapping[Any, Any], moment: Moment, is_alone: bool
+) -> Iterator[Leg]:
+    """A learner's way through a round; it makes several passes in one task where it can."""
+    blocks = together(learner.parts, holders)
+    n_times, n_rounds = (moment.n_made, 1) if len(blocks) == 1 else (1, moment.n_made)
+    way = blocks * n_rounds
+    reached = partial(Journey.alone, moment=moment) if is_alone else Journey.shares
+    for k, parts in enumerate(way):
+        task = Task(learner.number, learner.rows, moment) if k == 0 else None
+        end = reached if k + 1 == len(way) else Journey.along
+        yield Leg(parts, learner.piece, n_times, task, end)
 
 
 def mixture_of(
@@ -234,37 +376,41 @@ def mixture_of(
 # ---- tasks -------------------------------------------------------------------------------
 
 
-def _learn(
-    before: Bundle,
-    chunk: Chunk,
-    number: int,
-    task: Task | None,
-    piece: Piece,
-    held_out: HeldOut | None,
-) -> Bundle:
-    start = [set_out(one) if isinstance(one, PackedModel) else one for one in before.parts]
-    visited: list[Array | None] = [None] * len(start)
-    if held_out is not None:
-        parts = held_out.parts(chunk.y, number)
-        visited = [None if k == NO_PART else parts != k for k in held_out.left_out]
+def _learn(before: Bundle, chunks: Sequence[Any], leg: Leg, held_out: HeldOut | None) -> Bundle:
+    """All models after one leg of a learner; chunks are rows as they came, or as they are seen."""
+    if held_out is None:
+        everything = [None] * len(chunks)
+        return Bundle([leg.end(_gone(start, chunks, leg, everything)) for start in before.parts])
+    numbered = zip(chunks, leg.parts, strict=True)
+    parts = [held_out.parts(chunk.y, part.number) for chunk, part in numbered]
+    ends = []
+    for start, fold in zip(before.parts, held_out.left_out, strict=True):
+        visited = [None if fold == NO_PART else np.not_equal(one, fold) for one in parts]
+        ends.append(leg.end(_gone(start, chunks, leg, visited)))
+    return Bundle(ends)
+
+
+def _as_seen(models: Bundle, chunk: Chunk, number: int) -> SeenRows:
     try:
-        return Bundle(
-            [
-                learned(along, chunk.X, chunk.y, task, piece, own)
-                for along, own in zip(start, visited, strict=True)
-            ]
-        )
+        return SeenRows(chunk.y, as_seen(models.parts[0], chunk.X, chunk.y))
     except (TypeError, ValueError) as error:
         raise unusable(number, error) from error
 
 
-def alone_each(ends: Bundle, moment: Moment) -> Bundle:
-    """The models after a round that one learner made."""
-    return Bundle([alone(end, moment) for end in ends.parts])
-
-
-def _shares_each(ends: Bundle, models: Bundle) -> Bundle:
-    return Bundle([shares_of(*pair) for pair in zip(ends.parts, models.parts, strict=True)])
+def _gone(start: Any, chunks: Sequence[Any], leg: Leg, visited: Sequence[Array | None]) -> Journey:
+    """One model after the leg."""
+    journey, task = Journey(start), leg.task
+    for _ in range(leg.n_times):
+        for chunk, part, own in zip(chunks, leg.parts, visited, strict=True):
+            try:
+                if isinstance(chunk, SeenRows):
+                    journey.visit_seen(chunk.data, task, leg.piece, own)
+                else:
+                    journey.visit(chunk.X, chunk.y, task, leg.piece, own)
+            except (TypeError, ValueError) as error:
+                raise unusable(part.number, error) from error
+            task = None
+    return journey
 
 
 def _mixed_each(first: Bundle, second: Bundle, alike: float) -> Bundle:

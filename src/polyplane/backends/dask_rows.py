@@ -54,6 +54,7 @@ class Part(NamedTuple):
     chunk: Any  # future
     number: int
     n_rows: int
+    n_bytes: int
 
 
 class LoadedRows(NamedTuple):
@@ -82,7 +83,8 @@ class LoadedRows(NamedTuple):
 
     def part(self, place: int) -> "Part":
         """One of them, for its learner."""
-        return Part(self.chunks[place], self.numbers[place], self.surveys[place].n_rows)
+        one = self.surveys[place]
+        return Part(self.chunks[place], self.numbers[place], one.n_rows, one.n_bytes)
 
     @property
     def n_columns(self) -> int:

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, Future, dask, default_client
 from polyplane.backends.dask_partitions import Partition, is_dask_frame, partitions_of, told_apart
-from polyplane.backends.dask_rounds import ALIKE, Bundle, after_round, alone_each, mixture_of
+from polyplane.backends.dask_rounds import ALIKE, Bundle, after_round, mixture_of
 from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near, unusable
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
@@ -26,13 +26,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.input.tables import layout_of, take_layout
 from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.planes.rounds.travelling_models import (
-    Moment,
-    has_begun,
-    learned,
-    set_out,
-    shares_of,
-)
+from polyplane.estimator.planes.rounds.travelling_models import Journey, Moment, has_begun
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
 
 __all__ = ["partial_fit"]
@@ -180,7 +174,7 @@ def _make_rounds(
         some = sources[start : start + n_a_round]
         groups = np.array_split(np.arange(len(some)), min(n_learners, len(some)))
         shared = [[some[place] for place in group] for group in groups]
-        model = _one_round(client, model, shared, Moment(k, len(starts), False), alike)
+        model = _one_round(client, model, shared, Moment(k, len(starts), 0), alike)
         after(model)
 
 
@@ -197,12 +191,11 @@ def _one_round(
     begun_here = [model]
     try:
         for number, group in enumerate(groups):
-            job = _along if len(groups) == 1 else _share
+            end = partial(Journey.alone, moment=moment) if len(groups) == 1 else Journey.shares
             here = near([workers[number % len(workers)]])
-            begun_here.append(client.submit(job, model, _Sealed(group), pure=False, **here))
-        if len(groups) == 1:
-            last = client.submit(alone_each, begun_here[1], moment, pure=False)
-        else:
+            begun_here.append(client.submit(_learn, model, _Sealed(group), end, pure=False, **here))
+        last = begun_here[1]
+        if len(groups) > 1:
             last = mixture_of(client, model, begun_here[1:], moment, alike, begun_here)
         reached: list[PackedModel] = last.result().parts
         return reached[0]
@@ -211,22 +204,16 @@ def _one_round(
         raise
 
 
-def _along(models: Bundle, sealed: _Sealed) -> Bundle:
-    """A learner after its partitions."""
-    (model,) = models.parts
-    along = set_out(model)
+def _learn(models: Bundle, sealed: _Sealed, end: Callable[[Journey], Any]) -> Bundle:
+    """What a learner has reached after its partitions."""
+    journey = Journey(models.parts[0])
     for source in sealed.sources:
         try:
             chunk = source.chunk()
             if chunk.X.shape[0] > 0:
-                along = learned(along, chunk.X, chunk.y)
+                journey.visit(chunk.X, chunk.y)
         except DataError:
             raise
         except (OSError, TypeError, ValueError) as error:
             raise unusable(source.number, error) from error
-    return Bundle([along])
-
-
-def _share(models: Bundle, sealed: _Sealed) -> Bundle:
-    (along,), (model,) = _along(models, sealed).parts, models.parts
-    return Bundle([shares_of(along, model)])
+    return Bundle([end(journey)])

@@ -389,6 +389,8 @@ class PolyplaneClassifier(SearchedFit):
 
     # ---- rounds of several learners --------------------------------------------------------
 
+    _writes_rows_out = True
+
     def _view_of_sample(
         self, training: PlaneTraining, data: TrainingData, is_all: bool
     ) -> TrainingData:
@@ -405,8 +407,8 @@ class PolyplaneClassifier(SearchedFit):
     def _scale_of(self, model: PlaneModel) -> float:
         return 1.0 if model.rule is None else float(planes_scale(model.rule, model.n_steps))
 
-    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_rounds: int) -> None:
-        start, n_steps = model.n_steps - n_done * n_rows, n_rounds * n_rows
+    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_parts: int) -> None:
+        start, n_steps = model.n_steps - n_done * n_rows, n_parts * n_rows
         if (start, n_steps) != (model.rule.start, model.rule.n_steps):
             scale = self._scale_of(model)
             model.rule = model.rule._replace(start=start, n_steps=n_steps)

@@ -101,6 +101,20 @@ def test_a_finished_model_makes_more_rounds(files, tmp_path, capsys, address):
     assert (found["passes"], found["steps"]) == (5, 5 * 1200)
 
 
+def test_rounds_of_several_passes_are_counted_as_passes(tmp_path, capsys, address):
+    paths = [tmp_path / f"{k}.libsvm" for k in range(2)]  # a learner each
+    for k, path in enumerate(paths):
+        write(path, [Chunk(PIXELS[k:1200:2], DIGITS[k:1200:2])])
+    words = "train", *paths, "--cluster", address
+    made = "-a", "amm", "--seed", 5, "-m", tmp_path / "model"
+    found, err = json_of(capsys, *words, *made, "--epochs", 30, "--learners", 2)
+    assert found["rows"] == pytest.approx(1200, abs=2)
+    assert "30 of 30" in err
+    more = "--resume", tmp_path / "model", "--epochs", 30, "--learners", 2
+    again, _ = json_of(capsys, *words, *more)
+    assert again["rows"] == pytest.approx(1200, abs=2)
+
+
 def test_a_cascade_is_that_of_python(files, tmp_path, capsys, address):
     words = ["train", files / "train.libsvm", "-a", "lasvm", "--C", 5, "--seed", 1]
     path = tmp_path / "model"

@@ -123,6 +123,7 @@ class _Lines:
     ) -> None:
         self.watch, self.client, self.backend = watch, client, backend
         self.rounds = self._rounds(estimator, n_before)
+        self.n_first = self._made(estimator) if training_of(estimator) is not None else 0
         self.begin = self.said_at = time.perf_counter()
         self.n_rounds, self.n_said, self.n_sent = 0, 0, backend.bytes_sent(client)
         self.counted = _steps_and_mistakes(estimator)
@@ -137,7 +138,7 @@ class _Lines:
         """Say what the round has brought."""
         self.stop_if_asked()
         now, (done, n_rounds) = time.perf_counter(), self._progress(estimator)
-        self.n_rounds += 1
+        self.n_rounds = done - self.n_first
         if done < n_rounds and self.n_said and now < self.said_at + self.between:
             return
         if self.n_said == 0:
@@ -155,9 +156,13 @@ class _Lines:
         """How many there are to be in all, where that is not for the fit to find."""
         return n_before + int(estimator.max_iter) if n_before else None
 
+    def _made(self, estimator: Any) -> int:
+        """Rounds so far: passes over all rows, of which several may come at once."""
+        return int(estimator.n_iter_)
+
     def _progress(self, estimator: Any) -> tuple[int, int]:
         """Rounds made, and rounds to make."""
-        return int(estimator.n_iter_), self.rounds or count_passes(estimator)
+        return self._made(estimator), self.rounds or count_passes(estimator)
 
     def _about(self, estimator: Any) -> tuple[str, str]:
         """The size of the model, and the share of rows that were wrong before they were learned."""
@@ -189,8 +194,11 @@ class _CascadeLines(_Lines):
     def _rounds(self, estimator: Any, n_before: int) -> int | None:
         return len(self._violators(estimator)) + self.backend.ROUNDS if n_before else None
 
+    def _made(self, estimator: Any) -> int:
+        return len(self._violators(estimator))
+
     def _progress(self, estimator: Any) -> tuple[int, int]:
-        return len(self._violators(estimator)), self.rounds or self.backend.ROUNDS
+        return self._made(estimator), self.rounds or self.backend.ROUNDS
 
     def _about(self, estimator: Any) -> tuple[str, str]:
         n_vectors, n_violators = len(estimator.support_), self._violators(estimator)[-1]

@@ -9,19 +9,16 @@ from polyplane.estimator.files.saving import packed, unpacked
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.rounds.travelling_models import (
     Census,
+    Journey,
     Moment,
     Piece,
     Task,
-    alone,
     become_round,
     begun,
     begun_by_sample,
     completed,
-    learned,
     mixed_shares,
     next_model,
-    set_out,
-    shares_of,
 )
 
 MACHINES = [
@@ -83,19 +80,26 @@ def first_model(machine, parts):
     return packed(machine)
 
 
-def one_round(model, learners, alike=0.9, n_rounds=3):
+def after(start, X, y, *words):
+    """A learner after one partition."""
+    journey = Journey(start)
+    journey.visit(X, y, *words)
+    return journey
+
+
+def one_round(model, learners, alike=0.9, n_rounds=3, n_passes=1):
     """`learners` are lists of partitions."""
-    ends, moment = [], Moment(int(unpacked(model).n_iter_), n_rounds)
+    ends, moment = [], Moment(int(unpacked(model).n_iter_), n_rounds, n_passes)
     for number, parts in enumerate(learners):
-        along, task = set_out(model), Task(number, census_of(parts), moment)
-        for k, (X, y) in enumerate(parts):
-            along = learned(along, X, y, task if k == 0 else None)
-        ends.append(along)
+        journey, task = Journey(model), Task(number, census_of(parts), moment)
+        for k, (X, y) in enumerate(parts * n_passes):
+            journey.visit(X, y, task if k == 0 else None)
+        ends.append(journey)
     if len(ends) == 1:
-        return alone(ends[0], moment)
-    reached = shares_of(ends[0], model)
+        return ends[0].alone(moment)
+    reached = ends[0].shares()
     for end in ends[1:]:
-        reached = mixed_shares(reached, shares_of(end, model), alike)
+        reached = mixed_shares(reached, end.shares(), alike)
     return next_model(model, reached, moment)
 
 
@@ -167,7 +171,7 @@ def test_learners_over_the_same_rows_have_orders_of_their_own():
     X, y = rows()
     model = first_model(MACHINES[3], [(X, y)])
     first, second = (
-        learned(set_out(model), X, y, Task(learner, census_of([(X, y)]), Moment(0, 3))).model
+        after(model, X, y, Task(learner, census_of([(X, y)]), Moment(0, 3))).along().model
         for learner in (0, 1)
     )
     assert any(not np.array_equal(first.arrays[k], second.arrays[k]) for k in first.arrays)
@@ -192,7 +196,7 @@ def test_sparse_rows_may_use_fewer_columns():
 def test_numbers_that_are_not_finite_are_refused_on_arrival():
     X, y = rows()
     model = first_model(MACHINES[0], [(X, y)])
-    reached = shares_of(learned(set_out(model), X, y), model)
+    reached = after(model, X, y).shares()
     reached.shares[0].sums[0] = np.nan
     with pytest.raises(ValueError, match="not sound"):
         next_model(model, reached, Moment(0, 3))
@@ -235,6 +239,40 @@ def test_learners_of_different_depth_reach_the_end_of_their_schedule():
             assert part == pytest.approx(done / 3)
 
 
+def test_a_round_of_several_passes_goes_as_far_as_rounds_of_one():
+    X, y = rows()
+    model = first_model(POLYPLANES[0], [(X, y)])
+    learners = [[(X[:50], y[:50])], [(X[50:100], y[50:100]), (X[100:], y[100:])]]
+    for n_passes, done in ((2, 2), (2, 4), (1, 5)):
+        model = one_round(model, learners, n_rounds=5, n_passes=n_passes)
+        made = unpacked(model)
+        assert made.n_iter_ == done
+        for one in training_of(made).models:
+            assert one.n_steps == pytest.approx(done * 201, rel=0.1)  # as deep as the learners
+            part = (one.n_steps - one.rule.start) / one.rule.n_steps
+            assert part == pytest.approx(done / 5, abs=0.01)
+
+
+@pytest.mark.parametrize("machine", [MACHINES[1], POLYPLANES[2]], ids=["AMM", "Polyplane"])
+def test_a_learner_that_travels_is_the_one_that_stays(machine):
+    """In the middle of a round, from one task to another."""
+    X, y = rows()
+    model, shares = first_model(machine, [(X, y)]), []
+    task = Task(1, census_of([(X, y)]), Moment(0, 3))
+    for travels in (False, True):
+        journey = after(model, X[:120], y[:120], task)
+        if travels:
+            journey = Journey(journey.along())
+        journey.visit(X[120:], y[120:])
+        shares.append(journey.shares())
+    stayed, travelled = shares
+    assert stayed.n_created == travelled.n_created
+    assert stayed.generators == travelled.generators
+    for one, other in zip(stayed.shares, travelled.shares, strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_a_sample_of_sparse_rows_leaves_room_for_all_columns():
     X, y = rows()
     wide = sp.csr_matrix((X.shape[0], 500), dtype=np.float32).tolil()
@@ -252,10 +290,10 @@ def test_a_sample_of_sparse_rows_leaves_room_for_all_columns():
 def test_pieces_of_a_pass_one_after_the_other_are_the_pass():
     X, y = rows()
     model, task = first_model(MACHINES[0], [(X, y)]), Task(2, census_of([(X, y)]), Moment(0, 3))
-    whole, pieces = learned(set_out(model), X, y, task), model
+    whole, pieces = after(model, X, y, task).along().model, model
     for k in range(4):
-        pieces = learned(set_out(pieces), X, y, task, Piece(k, 4)).model
-    one, other = (training_of(unpacked(end)).models[0] for end in (whole.model, pieces))
+        pieces = after(pieces, X, y, task, Piece(k, 4)).along().model
+    one, other = (training_of(unpacked(end)).models[0] for end in (whole, pieces))
     assert one.n_steps == other.n_steps == len(y)
     np.testing.assert_array_equal(one.planes.sums, other.planes.sums)
     assert one.generator.bit_generator.state == other.generator.bit_generator.state

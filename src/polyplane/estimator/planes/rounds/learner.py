@@ -22,6 +22,7 @@ from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, PlaneTrai
 __all__ = [
     "Census", "Moment", "Piece", "PlaneLearner", "begin_by_sample", "complete_by_sample",
     "count_passes", "end_round", "has_begun", "join_round", "meet_rows", "pass_over", "scale_of",
+    "seen_by", "writes_rows_out",
 ]  # fmt: skip
 
 
@@ -38,12 +39,14 @@ class PlaneLearner(PlaneStarts):
 
     # ---- what a machine adds -------------------------------------------------------------
 
+    _writes_rows_out = False  # for training, so that whoever visits them often should keep that
+
     def _scale_of(self, model: PlaneModel) -> float:
         """The factor by which sums are what learners average."""
         return 1.0
 
-    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_rounds: int) -> None:
-        """Let steps fall over rounds of so many rows each, of which some have been made."""
+    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_parts: int) -> None:
+        """Let steps fall over parts of so many rows each, of which some have been made."""
 
     def _end_pass_of_all(self, model: PlaneModel) -> None:
         """What is done after each pass of all learners but the last."""
@@ -139,14 +142,19 @@ def has_begun(machine: PlaneLearner) -> bool:
 class Moment(NamedTuple):
     """Where a round stands in a training."""
 
-    n_done: int  # rounds before it
-    n_rounds: int  # in all
-    ends_pass: bool = True  # over all rows
+    n_done: int  # parts of the training before it
+    n_parts: int  # in all
+    n_passes: int = 1  # over all rows that end with it
+
+    @property
+    def n_made(self) -> int:
+        """Parts that it makes: itself, or passes where it is several."""
+        return max(1, self.n_passes)
 
     @property
     def is_last(self) -> bool:
         """Whether the training ends with it."""
-        return self.n_done + 1 == self.n_rounds
+        return self.n_done + self.n_made == self.n_parts
 
 
 class Piece(NamedTuple):
@@ -161,25 +169,38 @@ def join_round(machine: PlaneLearner, census: Census, n_pieces: int, moment: Mom
     for model in machine._training.models:
         n_rows = _count_visited(machine, model, census) // n_pieces
         if n_rows > 0:
-            machine._schedule(model, n_rows, moment.n_done, moment.n_rounds)
+            machine._schedule(model, n_rows, moment.n_done, moment.n_parts)
 
 
-def pass_over(
-    machine: PlaneLearner, X: Any, y: Any, learner: int, piece: Piece, visited: Array | None = None
-) -> list[Array]:
-    """A pass over rows, or a piece of one, as a pass of `fit`; return origins of planes.
+def writes_rows_out(machine: PlaneLearner) -> bool:
+    """Whether rows as it sees them are others than those that it is given, and worth keeping."""
+    return machine._writes_rows_out
 
-    Those are, for each model and each plane that lives, its place among those that lived before,
-    or NEW. Each learner has an order of its own; that of the first is that of `fit`. Rows that are
-    not `visited`, where that is given, are left out of it. All classes and columns must be known by
-    now.
-    """
+
+def seen_by(machine: PlaneLearner, X: Any, y: Any) -> TrainingData:
+    """Rows as its steps see them. All classes and columns must be known by now."""
     with writing(machine):
         data, labels = machine._read_training(X, y, None, None, True)
         known = machine._training.labels
         if labels.size > known.size:
             raise ValueError(f"y holds labels that are new: {labels[known.size :].tolist()}")
-        seen = machine._training_view(machine._training, data)
+        return machine._training_view(machine._training, data)
+
+
+def pass_over(
+    machine: PlaneLearner,
+    seen: TrainingData,
+    learner: int,
+    piece: Piece,
+    visited: Array | None = None,
+) -> list[Array]:
+    """A pass over rows, or a piece of one, as a pass of `fit`; return origins of planes.
+
+    Those are, for each model and each plane that lives, its place among those that lived before,
+    or NEW. Each learner has an order of its own; that of the first is that of `fit`. Rows that are
+    not `visited`, where that is given, are left out of it.
+    """
+    with writing(machine):
         models = machine._training.models
         return [_pass_of(machine, model, seen, learner, piece, visited) for model in models]
 
@@ -237,14 +258,14 @@ def end_round(machine: PlaneLearner, n_before: Sequence[int], moment: Moment) ->
 
     Models that were mixed have made steps since `n_before`, and no learner's schedule is theirs.
     """
-    machine.n_iter_ += moment.ends_pass
+    machine.n_iter_ += moment.n_passes
     models = machine._training.models
     for model, before in zip(models, n_before, strict=False):
         if model.n_steps > before:
-            made = model.n_steps - before
-            machine._schedule(model, made, moment.n_done + 1, moment.n_rounds)
+            made = round((model.n_steps - before) / moment.n_made)
+            machine._schedule(model, made, moment.n_done + moment.n_made, moment.n_parts)
             machine._act(model)
             model.note()
-    if moment.ends_pass and not moment.is_last:
+    if moment.n_passes > 0 and not moment.is_last:
         for model in models:
             machine._end_pass_of_all(model)

@@ -1,9 +1,10 @@
 """A round of parameter mixing, of all models of a machine: pure functions of what can travel.
 
 In a round several learners go on from the same model, each over partitions of its own, one after
-the other; `engine/planes/mixing.py` makes one of what they reach. Every function here leaves what
-it is given as it was and gives the same bits for the same arguments, so that whoever runs them may
-run them again, elsewhere. A learner alone is the machine as it is: nothing is mixed.
+the other; `engine/planes/mixing.py` makes one of what they reach. Every function here, and every
+`Journey`, leaves what it is given as it was and gives the same bits for the same arguments, so that
+whoever runs them may run them again, elsewhere. A learner alone is the machine as it is: nothing is
+mixed.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from polyplane.engine.planes.planes import CREATED, Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.fitting.thread_safety import writing
 from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.rounds.learner import (
     Census,
@@ -33,16 +35,25 @@ from polyplane.estimator.planes.rounds.learner import (
     meet_rows,
     pass_over,
     scale_of,
+    seen_by,
+    writes_rows_out,
 )
 from polyplane.estimator.planes.training import PlaneModel
 
 __all__ = [
-    "Along", "Census", "Moment", "Piece", "Shares", "Task", "alone", "become_round", "begun",
-    "begun_by_sample", "completed", "count_passes", "has_begun", "learned", "mixed_model",
-    "mixed_shares", "next_model", "set_out", "shares_of",
+    "Along", "Census", "Journey", "Moment", "Piece", "Shares", "Task", "as_seen", "become_round",
+    "begun", "begun_by_sample", "completed", "count_passes", "has_begun", "mixed_model",
+    "mixed_shares", "next_model", "writes_rows_out",
 ]  # fmt: skip
 
 NOTHING_WON = np.empty(0, np.int64)
+
+
+class Began(NamedTuple):
+    """What is remembered of a model before the round."""
+
+    n_steps: int
+    n_created: float  # planes
 
 
 class Along(NamedTuple):
@@ -50,7 +61,7 @@ class Along(NamedTuple):
 
     model: PackedModel
     origins: Sequence[Array]  # of each model's planes, among those that the round began with
-    n_steps: Sequence[int]  # of each model, before the round
+    began: Sequence[Began]  # each model
 
 
 class Shares(NamedTuple):
@@ -78,13 +89,6 @@ def completed(model: PackedModel, X: Any, y: Any) -> PackedModel:
     return packed(machine)
 
 
-def set_out(model: PackedModel) -> Along:
-    """A learner before its first partition."""
-    models = training_of(unpacked(model)).models
-    origins = [np.arange(_count_live(one)) for one in models]
-    return Along(model, origins, [one.n_steps for one in models])
-
-
 class Task(NamedTuple):
     """What a learner knows of itself when it sets out."""
 
@@ -96,50 +100,75 @@ class Task(NamedTuple):
 WHOLE = Piece()
 
 
-def learned(
-    along: Along,
-    X: Any,
-    y: Any,
-    task: Task | None = None,
-    piece: Piece = WHOLE,
-    visited: Array | None = None,
-) -> Along:
-    """The learner after one more partition, or a piece of it, without rows that are not `visited`.
+class Journey:
+    """A learner in a round, where it is: its machine is open, and goes on from row to row.
 
-    At the first, with its `task`, its order and its schedule become its own.
+    What it starts from stays as it was. Between tasks a learner travels as `Along`.
     """
-    machine = unpacked(along.model)
-    if task is not None:
-        join_round(machine, task.rows, piece.n_pieces, task.moment)
-    learner = 0 if task is None else task.learner
-    wide = _as_wide(X, width_of(machine))
-    origins = pass_over(machine, wide, y, learner, piece, visited)
-    since = [_composed(*pair) for pair in zip(along.origins, origins, strict=True)]
-    return Along(packed(machine), since, along.n_steps)
+
+    def __init__(self, start: PackedModel | Along) -> None:
+        self._machine = unpacked(start.model if isinstance(start, Along) else start)
+        self._models: Sequence[PlaneModel] = training_of(self._machine).models
+        if isinstance(start, Along):
+            self._origins, self._began = start.origins, start.began
+        else:
+            self._origins = [np.arange(_count_live(one)) for one in self._models]
+            self._began = [_began(one) for one in self._models]
+
+    def visit(
+        self,
+        X: Any,
+        y: Any,
+        task: Task | None = None,
+        piece: Piece = WHOLE,
+        visited: Array | None = None,
+    ) -> None:
+        """Learn one more partition, or a piece of it, without rows that are not `visited`.
+
+        At the first, with its `task`, its order and its schedule become its own.
+        """
+        self.visit_seen(_seen(self._machine, X, y), task, piece, visited)
+
+    def visit_seen(
+        self,
+        seen: TrainingData,
+        task: Task | None = None,
+        piece: Piece = WHOLE,
+        visited: Array | None = None,
+    ) -> None:
+        """The same of rows that are `as_seen` already."""
+        if task is not None:
+            join_round(self._machine, task.rows, piece.n_pieces, task.moment)
+        learner = 0 if task is None else task.learner
+        origins = pass_over(self._machine, seen, learner, piece, visited)
+        self._origins = [_composed(*pair) for pair in zip(self._origins, origins, strict=True)]
+
+    def along(self) -> Along:
+        """The learner, to go on elsewhere: not here, since it has the arrays of this one."""
+        return Along(packed(self._machine), self._origins, self._began)
+
+    def shares(self) -> Shares:
+        """What it brings to the mixture at the end of the round."""
+        made = [
+            _scaled(
+                share_of(one.planes, origin, _won(one), one.n_steps, one.n_steps - began.n_steps),
+                scale_of(self._machine, one),
+            )
+            for one, origin, began in zip(self._models, self._origins, self._began, strict=True)
+        ]
+        states = [one.generator.bit_generator.state for one in self._models]
+        return Shares(made, [began.n_created for began in self._began], states)
+
+    def alone(self, moment: Moment) -> PackedModel:
+        """The model after a round that one learner made."""
+        with writing(self._machine):
+            end_round(self._machine, (), moment)
+        return packed(self._machine)
 
 
-def alone(along: Along, moment: Moment) -> PackedModel:
-    """The model after a round that one learner made."""
-    machine = unpacked(along.model)
-    with writing(machine):
-        end_round(machine, (), moment)
-    return packed(machine)
-
-
-def shares_of(along: Along, before: PackedModel) -> Shares:
-    """What a learner brings to the mixture at the end of its round."""
-    machine = unpacked(along.model)
-    models = training_of(machine).models
-    shares = [
-        _scaled(
-            share_of(one.planes, origin, _won(one), one.n_steps, one.n_steps - n_before),
-            scale_of(machine, one),
-        )
-        for one, origin, n_before in zip(models, along.origins, along.n_steps, strict=True)
-    ]
-    states = [one.generator.bit_generator.state for one in models]
-    created = [float(one.planes.counts[CREATED]) for one in training_of(unpacked(before)).models]
-    return Shares(shares, created, states)
+def as_seen(model: PackedModel, X: Any, y: Any) -> TrainingData:
+    """Rows as the steps of a model see them, now and later: a sample has told all columns."""
+    return _seen(unpacked(model), X, y)
 
 
 def mixed_shares(first: Shares, second: Shares, alike: float) -> Shares:
@@ -206,6 +235,10 @@ def _won(model: PlaneModel) -> Array:
     return NOTHING_WON if tally is None else tally.of_plane
 
 
+def _began(model: PlaneModel) -> Began:
+    return Began(model.n_steps, float(model.planes.counts[CREATED]))
+
+
 def _count_live(model: PlaneModel) -> int:
     return int(np.count_nonzero(np.isfinite(model.planes.idle)))
 
@@ -214,6 +247,10 @@ def _composed(before: Array, since: Array) -> Array:
     """Origins of planes whose origins `since` lie among planes of the origins `before`."""
     composed: Array = np.append(before, NEW)[since]  # of a new one, the last
     return composed
+
+
+def _seen(machine: Any, X: Any, y: Any) -> TrainingData:
+    return seen_by(machine, _as_wide(X, width_of(machine)), y)
 
 
 def _as_wide(X: Any, n_columns: int) -> Any:
