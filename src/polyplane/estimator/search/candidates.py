@@ -72,9 +72,10 @@ LINEAR: Setting = {
     "n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03, "n_estimators": 1,
 }  # fmt: skip
 SQUARED: Setting = LINEAR | {"loss": "squared-hinge", "step_size": 0.3}  # each class against all
+OF_FEWER: Setting = {"columns": "knots", "shrinkage": 0.3}  # what a sample wants, and not all rows
 FIRST_CHANGES: tuple[Setting, ...] = (
     {"columns": "fine", "shrinkage": 0.3},
-    {"columns": "knots", "shrinkage": 0.3},
+    OF_FEWER,
     {"columns": "plain", "shrinkage": 0.03, "learn_from": "unsure"},
     {"columns": "knots", "shrinkage": 0.03, "learn_from": "unsure"},
     {"columns": "fine", **LINEAR, "shrinkage": 0.1},
@@ -139,9 +140,10 @@ class Candidates:
             linear = [self.first_guess | LINEAR, self.first_guess | SQUARED]
             return self._open([self.first_guess, *linear])
         kinds = {view.kind for view in self.trials.maps}
-        changes = [*FIRST_CHANGES]
+        is_small = self.trials.is_small_sample()
+        changes = [one for one in FIRST_CHANGES if one is not OF_FEWER or not is_small]
         if len(kinds) == 1:  # the others would be the same
-            changes = [change | {"columns": next(iter(kinds))} for change in FIRST_CHANGES]
+            changes = [change | {"columns": next(iter(kinds))} for change in changes]
         known = [change for change in changes if view_of(OF_TABLES | change) in self.trials.maps]
         return self._open([self.first_guess, *(self.first_guess | change for change in known)])
 
@@ -199,6 +201,8 @@ class Candidates:
             return even
         self.trials.weigh(_untimed(even.setting), even.n_splits)
         worth = self.trials.worth_for(even.setting)
+        if even.is_long and given == "auto":
+            return self._weighed_long(even, n_threads, report)._replace(worth=worth)
         best = even
         for power in POWERS if given == "auto" else (float(given),):
             found = self._as_before(even, power, n_threads, report)._replace(worth=worth)
@@ -206,6 +210,30 @@ class Candidates:
                 break
             best = found
         return best
+
+    def _weighed_long(self, even: Found, n_threads: int, report: Report) -> Found:
+        """The same of a long training, which is dear: all powers side by side, one model each.
+
+        Two models are calibrated otherwise than one, by as much as they were before.
+        """
+        settings = [even.setting | {"relevance": power} for power in (0.0, *POWERS)]
+        judged: list[Any] = [None] * len(settings)
+
+        def work(k: int, report: Report) -> None:
+            setting = _untimed(settings[k])
+            judged[k] = self.trials.judge(setting, even.n_tried, report, n_splits=1)
+
+        for_each(work, len(settings), n_threads, report)
+        one, best = judged[0], 0
+        for k in range(1, len(settings)):
+            if not judged[k].clearly_beats(judged[best], self.clearly if best else 1):
+                break
+            best = k
+        return even._replace(
+            setting=settings[best],
+            calibration=even.calibration * judged[best].calibration / one.calibration,
+            loss=even.loss * judged[best].loss / one.loss,
+        )
 
     def _as_before(self, even: Found, power: float, n_threads: int, report: Report) -> Found:
         """The same with weights; few rows, for which it costs little, choose passes anew."""
