@@ -22,6 +22,15 @@ from tests.examples import examples
 
 pytestmark = pytest.mark.loops
 
+
+@pytest.fixture(autouse=True, scope="module")
+def _threads_are_always_worth_it():
+    """Rows of tests are few, which threads would leave alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packs, "BYTES_WORTH_THREADS", 0)
+        yield
+
+
 MACHINES = {
     "amm": pp.AMMClassifier(prune_interval=37, prune_budget=2.0),
     "amm, rivals grow": pp.AMMClassifier(prune_interval=50, grow_rivals=True, average=False),

@@ -68,6 +68,7 @@ NOTHING_DUE = Due(0, 0)
 LOOKS = 8  # in a pass, whether another thread has nothing to do
 ROWS_BETWEEN_LOOKS = 8_192  # at least
 VISITS_WORTH_SHARING = 16_384  # of rows by minds, in the time of which packs are made
+BYTES_WORTH_THREADS = 1 << 27  # of rows, read by each trial: a pass over less ends before they help
 
 
 @dataclass
@@ -141,6 +142,8 @@ def pass_together(
     trials: Sequence[Trial], data: TrainingData, parts: Array, n_threads: int, report: Report
 ) -> None:
     """One pass of all trials over the rows; `parts` is the part of each row."""
+    if len(trials) * _count_bytes(data.rows) < BYTES_WORTH_THREADS:
+        n_threads = 1
     were_over = [all(course.is_over for course in trial.training.courses) for trial in trials]
     for k in range(len(trials[0].training.models)):
         order = _order(trials, k, data)
@@ -156,6 +159,10 @@ def pass_together(
             trial.training.courses[k].n_passes += 1
     for trial, was_over in zip(trials, were_over, strict=True):
         trial.machine.n_iter_ += not was_over
+
+
+def _count_bytes(rows: Any) -> int:
+    return sum(part.nbytes for part in rows if isinstance(part, np.ndarray))
 
 
 def _order(trials: Sequence[Trial], k: int, data: TrainingData) -> Array:
