@@ -12,6 +12,8 @@ from sklearn.datasets import load_digits
 
 import polyplane as pp
 from polyplane.cli.main import main
+from polyplane.cli.training.cluster_run import interrupts_stop
+from polyplane.cli.training.training_run import Stopped
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.engine.planes.planes import MISTAKES
@@ -199,6 +201,32 @@ def test_ctrl_c_leaves_the_last_round_to_go_on_from(files, tmp_path, capsys, add
     code, _, err = call(capsys, "train", files / "train.libsvm", "--resume", path)
     assert code == 2
     assert "name one with --cluster" in err
+
+
+class Dying:
+    """Gets what its maker asks for while Python lets go of it."""
+
+    def __init__(self, last_act):
+        self.last_act = last_act
+
+    def __del__(self):
+        self.last_act()
+
+
+def test_ctrl_c_while_python_lets_go_of_an_object_stops_all_the_same(monkeypatch):
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: reported.append(lost.exc_type))
+
+    def work(last_act):
+        with interrupts_stop() as stop_if_asked:
+            Dying(last_act)
+            stop_if_asked()
+
+    with pytest.raises(Stopped):
+        work(lambda: signal.raise_signal(signal.SIGINT))
+    assert reported == []
+    work(lambda: 1 / 0)
+    assert reported == [ZeroDivisionError]
 
 
 @pytest.mark.parametrize(

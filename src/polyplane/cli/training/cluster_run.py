@@ -10,6 +10,7 @@ import importlib
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import evaluations_of, training_of
 from polyplane.estimator.planes.rounds.learner import count_passes
 
-__all__ = ["check_cluster", "run_on_cluster"]
+__all__ = ["check_cluster", "interrupts_stop", "run_on_cluster"]
 
 PATIENCE = 2  # seconds for a scheduler to answer
 BETWEEN_LINES = 1.0  # seconds, where rounds are short
@@ -62,7 +63,7 @@ def run_on_cluster(
     if LOCAL.fullmatch(str(request.cluster)):
         _check_files(request.data, reading)
     with (
-        _interrupts_stop() as stop_if_asked,
+        interrupts_stop() as stop_if_asked,
         _connected(str(request.cluster), watch.screen) as client,
     ):
         kind = _CascadeLines if isinstance(estimator, KernelClassifier) else _Lines
@@ -250,11 +251,11 @@ def _first_line(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _interrupts_stop() -> Iterator[Callable[[], None]]:
+def interrupts_stop() -> Iterator[Callable[[], None]]:
     """Ctrl-C and a polite kill end the training; the model is that of the last round.
 
     An interrupt that comes while Python lets go of an object is lost, and Dask lets go of many: so
-    rounds call what is handed out here, which stops if one was.
+    rounds call what is handed out here, which stops if one was, and Python does not report it.
     """
     is_main = threading.current_thread() is threading.main_thread()
     was_asked = threading.Event()
@@ -267,12 +268,20 @@ def _interrupts_stop() -> Iterator[Callable[[], None]]:
         if was_asked.is_set():
             raise KeyboardInterrupt
 
+    usual_report = sys.unraisablehook
+
+    def report(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            usual_report(lost)
+
     numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
     usual = [signal.signal(number, stop) for number in numbers]
+    sys.unraisablehook = report
     try:
         yield stop_if_asked
     except KeyboardInterrupt as error:
         raise Stopped from error
     finally:
+        sys.unraisablehook = usual_report
         for number, handler in zip(numbers, usual, strict=True):
             signal.signal(number, handler)
