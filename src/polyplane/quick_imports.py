@@ -1,4 +1,4 @@
-"""Imports without a search for garbage."""
+"""Imports, and other work that makes many objects, without a search for garbage."""
 
 import contextlib
 import gc

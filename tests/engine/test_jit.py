@@ -1,6 +1,8 @@
 """The decorators of compiled code."""
 
+import logging
 import os
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -40,3 +42,30 @@ def test_compiled_functions_release_the_gil_and_follow_numpy_in_division():
 
 def test_the_switch_of_numba_is_seen():
     assert jit_is_disabled() == (os.environ.get("NUMBA_DISABLE_JIT", "0") != "0")
+
+
+@pytest.fixture
+def compiles(caplog):
+    """A listener of its own, told of loops that are compiled; and what it has said."""
+    listener = module._FirstCompilation()
+
+    def tell(name):
+        function = SimpleNamespace(__module__=name)
+        happening = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+        with caplog.at_level(logging.WARNING, "polyplane"):
+            listener.on_start(happening)
+        return caplog.messages
+
+    return tell
+
+
+def test_compilation_is_said_once_and_only_that_of_polyplane(compiles, monkeypatch):
+    monkeypatch.setattr(module, "CACHE_FOLDER", "a folder")
+    assert compiles("numba.np.arrayobj") == []
+    assert compiles("polyplane.engine.order") == [module.COMPILED_ONCE]
+    assert compiles("polyplane.engine.rows.storage") == [module.COMPILED_ONCE]
+
+
+def test_without_a_folder_each_process_compiles_which_is_said(compiles, monkeypatch):
+    monkeypatch.setattr(module, "CACHE_FOLDER", None)
+    assert compiles("polyplane.engine.order") == [module.COMPILED_EACH_TIME]

@@ -5,7 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.engine.jit import jit
-from polyplane.engine.rows.storage import Rows, open_row, page_of, value_at
+from polyplane.engine.rows.storage import (
+    Rows,
+    open_row,
+    packed,
+    page_of,
+    value_at,
+    written_in_parts,
+)
 from polyplane.engine.tiles import at
 
 __all__ = [
@@ -89,21 +96,8 @@ def column_facts(columns: Any, starts: Any) -> tuple[int, int, bool]:
 
 
 @jit
-def _first_values(rows: Any, i: Any, n_columns: Any) -> Any:
-    """Row i with its zeros."""
-    values = np.zeros(n_columns)
-    page = page_of(rows)
-    a, b, _ = open_row(page, i, i)
-    for j in range(a, b):
-        values[at(page.index, j)] = value_at(page, j)
-    return values
-
-
-@jit
-def _sums_of_nonzeros(rows: Any, order: Any, origin: Any) -> Any:
+def _add_nonzeros(rows: Any, order: Any, origin: Any, sums: Any) -> None:
     """By column: how many, how many ones, distances from the origin, squared, least, most."""
-    sums = np.zeros((origin.size, 6))  # a column's numbers lie side by side: one line of memory
-    sums[:, 4], sums[:, 5] = np.inf, -np.inf
     page = page_of(rows)
     for i in order:
         a, b, _ = open_row(page, i, i)
@@ -118,18 +112,24 @@ def _sums_of_nonzeros(rows: Any, order: Any, origin: Any) -> Any:
                 sums[column, 3] += distance * distance
                 sums[column, 4] = min(sums[column, 4], x)
                 sums[column, 5] = max(sums[column, 5], x)
-    return sums
 
 
 def column_statistics(rows: Rows, order: Any, n_columns: int) -> ColumnStatistics:
     """Statistics of the columns over the rows of `order`; those of no rows are all 0.
 
     Sums run over distances from the first row: squares of values far from zero would drown what
-    differs between them. Zeros are added at the end, so that storage cannot change a sum.
+    differs between them. Zeros are added at the end, so that storage cannot change a sum. Rows
+    that are made of others are written out: the loop is compiled for no more kinds.
     """
     n_rows = max(1, order.size)
-    origin = _first_values(rows, order[0], n_columns) if order.size else np.zeros(n_columns)
-    n_nonzero, n_ones, total, squares, lowest, highest = _sums_of_nonzeros(rows, order, origin).T
+    origin, first = np.zeros(n_columns), packed(rows, order[:1])
+    origin[first.columns] = first.values
+    sums = np.zeros((n_columns, 6))  # a column's numbers lie side by side: one line of memory
+    sums[:, 4], sums[:, 5] = np.inf, -np.inf
+    parts = written_in_parts(rows, order) if hasattr(rows, "base") else [(..., rows, order)]
+    for _, some, places in parts:
+        _add_nonzeros(some, places, origin, sums)
+    n_nonzero, n_ones, total, squares, lowest, highest = sums.T
     n_zero = n_rows - n_nonzero
     offset = (total - n_zero * origin) / n_rows
     variance = (squares + n_zero * origin * origin) / n_rows - offset * offset

@@ -17,11 +17,19 @@ from numba.core import event
 from numba.extending import overload
 
 from polyplane.engine.code_cache import CodeCache, make_cache_folder
+from polyplane.engine.lean_compilers import LoopCompiler, options_of_words
 
 __all__ = ["chosen_by_type", "inlined", "jit", "jit_is_disabled"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("polyplane")
+COMPILED_ONCE = (
+    "polyplane compiles its loops for this machine, once: 2 to 10 seconds, more on slow machines"
+)
+COMPILED_EACH_TIME = (
+    "polyplane compiles its loops in each process, 2 to 10 seconds or more: there is no folder to "
+    "keep them in. Name one that is yours alone by NUMBA_CACHE_DIR"
+)
 
 
 def jit_is_disabled() -> bool:
@@ -45,7 +53,7 @@ def cache_folder_in_force() -> Iterator[None]:
 
 def jit(function: Function) -> Function:
     """Compile `function` at its first call with new types, or load it from disk."""
-    compiled: Any = njit(nogil=True, error_model="numpy")(function)
+    compiled: Any = njit(nogil=True, error_model="numpy", pipeline_class=LoopCompiler)(function)
     if CACHE_FOLDER is not None and not jit_is_disabled():
         with cache_folder_in_force():
             compiled._cache = CodeCache(function)  # as cache=True does, with Numba's own
@@ -54,9 +62,7 @@ def jit(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """Compile `function` into every compiled function that calls it."""
-    compiled: Function = njit(
-        forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy"
-    )(function)
+    compiled: Function = njit(error_model="numpy", **options_of_words())(function)
     return compiled
 
 
@@ -74,17 +80,24 @@ def chosen_by_type(word: Any, bodies: dict[type, Any], otherwise: Any = None) ->
         return bodies.get(first.instance_class, otherwise) if is_known else None
 
     choose.__signature__ = signature(next(iter(bodies.values())))  # type: ignore[attr-defined]
-    overload(word, jit_options={"forceinline": True})(choose)
+    overload(word, jit_options=options_of_words())(choose)
 
 
 class _FirstCompilation(event.Listener):  # type: ignore[misc]
-    """Says once that code is being compiled, since the first fit then takes seconds."""
+    """Says once in a process that code is being compiled, since the first fit then takes seconds.
+
+    Words that are compiled along the way, and other threads, find that it has been said.
+    """
+
+    def __init__(self) -> None:
+        self.has_told = False
 
     def on_start(self, happening: Any) -> None:
         function = getattr(happening.data["dispatcher"], "py_func", None)
-        if function is not None and function.__module__.startswith("polyplane."):
-            event.unregister("numba:compile", self)
-            log.warning("polyplane compiles its loops for this machine: a few seconds, once")
+        is_ours = function is not None and function.__module__.startswith("polyplane.")
+        if is_ours and not self.has_told:
+            self.has_told = True
+            log.warning(COMPILED_ONCE if CACHE_FOLDER is not None else COMPILED_EACH_TIME)
 
     def on_end(self, happening: Any) -> None:
         pass

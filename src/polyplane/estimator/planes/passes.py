@@ -103,7 +103,7 @@ class PlanePasses:
         """Told before the first pass of a fit how many steps it will be."""
 
     def _first_choice(self, data: TrainingData) -> Array:
-        """The plane of each row, for machines that hold on to it."""
+        """Of each row its plane, or below 0 a note, for machines that keep such; else none."""
         return NO_CHOICE
 
     def _starts_from_rows(self) -> bool:
