@@ -105,6 +105,8 @@ def test_a_chunk_that_is_refused_changes_nothing(streaming_machine):
     [
         ({"age": "old"}, "found text such as 'old' in column 'age', expected numbers"),
         ({"since": "soon"}, "found text such as 'soon' in column 'since', expected dates"),
+        ({"town": 1}, "found int64 in column 'town', expected texts such as '.*' as in training"),
+        ({"colour": True}, "found bool in column 'colour', expected texts such as"),
         ({"age": np.inf}, "infinite value in column 'age'"),
         ({"age": 1e30}, "values as large as 1e.30.* column 'age'"),
     ],

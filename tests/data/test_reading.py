@@ -110,6 +110,26 @@ def test_a_size_that_cannot_be_is_refused(path, chunk_rows):
         stream(path, chunk_rows=chunk_rows)
 
 
+def test_files_of_other_values_first_have_the_same_columns_with_one_layout(tmp_path, caplog):
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    train.write_text("town,age,label\nUlm,1,0\nBonn,2,1\n")
+    test.write_text("town,age,label\nBonn,2,1\nUlm,1,0\n")
+    layout = stream(train).layout
+    (X, _), (X_test, _) = (read(path, layout=layout) for path in (train, test))
+    np.testing.assert_array_equal(X.toarray(), X_test.toarray()[::-1])
+    assert not caplog.messages
+    read(train)
+    (remark,) = caplog.messages  # that they would not have them without
+    assert "layout=pp.stream(path).layout" in remark
+
+
+def test_a_table_of_numbers_has_the_columns_of_any_other(tmp_path, caplog):
+    path = tmp_path / "train.csv"
+    path.write_text("size,age,label\n1,1,0\n2,2,1\n")
+    read(path)
+    assert not caplog.messages
+
+
 def test_no_labels_are_none(tmp_path):
     path = tmp_path / "X.npy"
     np.save(path, np.ones((5, 2), np.float32))

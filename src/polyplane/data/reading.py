@@ -38,6 +38,10 @@ __all__ = ["Stream", "read", "stream"]
 CHUNK_ROWS = 8_192
 WINDOW_CHUNKS = 4  # shuffled together; as many wait
 PATIENCE = 1.0  # seconds that a thread gets to leave a pipe from which nothing comes
+OWN_COLUMNS = (
+    "X has a column for each value of a category, in the order in which they stand there: for the "
+    "same columns of another file, read both with one layout=pp.stream(path).layout"
+)
 
 
 def read(
@@ -55,6 +59,8 @@ def read(
     """
     whole = stream(source, on_bad=on_bad, cache=cache, layout=layout, **options)
     rows = joined(whole.all_chunks(n_jobs))
+    if layout is None and whole.layout.categories.numbers:
+        whole.layout.remark(OWN_COLUMNS, whole.sources[0])
     return rows.X, rows.y if rows.y.size else None
 
 

@@ -160,12 +160,44 @@ def test_types_say_what_columns_are():
     assert "day hour=0" not in column  # it does not vary
 
 
+@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S.250+02:00",
+                                  "%Y-%m-%dT%H:%M-0330", "%Y-%m-%dT%H:%M:%S+02"])  # fmt: skip
+def test_dates_of_a_time_zone_are_as_its_clocks_show_them(form):
+    texts = pd.date_range("2024-01-31 22:00", periods=60, freq="7h").strftime(form)
+    X, layout = learned(pa.table({"a": texts.tolist()}))
+    clock = texts.str.replace(r"(Z|[+-]\d\d(:?\d\d)?)$", "", regex=True)
+    expected, of_clock = learned(pa.table({"a": clock.tolist()}))
+    assert layout.sources[0].kind == "date"
+    assert layout == of_clock
+    np.testing.assert_array_equal(X, expected)
+
+
+@pytest.mark.parametrize("text", ["2024-01-31Z", "2024-01-31+02:00", "2024-01-31T12Z", "12:00Z",
+                                  "2024-02-30T12:00Z", "2024-01-31T12:00X"])  # fmt: skip
+def test_other_texts_with_a_zone_are_no_dates(text):
+    _, layout = learned(pa.table({"a": [text, "2024-01-31T12:00Z"]}))
+    assert layout.sources[0].kind == "category"
+
+
 def test_rare_and_unseen_values_share_a_column():
     values = ["often"] * 60 + ["rare", "scarce"] + ["common"] * 38
     _, layout = learned(pa.table({"a": values}))
     assert layout.feature_names == ["a=often", "a rest", "a=common"]
     X = dense(rows_of(frame_of(pa.table({"a": ["rare", "new", "often", None]})), layout))
     np.testing.assert_array_equal(X, [[0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("found", [[7], [0.5], [True], [None], [float("nan")]])
+@pytest.mark.parametrize("values", [["1", "2", "a"], ["x"] * 60 + ["y", "z"]])
+def test_a_number_may_be_new_among_numbers_or_rare_among_words(values, found):
+    _, layout = learned(pa.table({"a": values}))
+    rows_of(frame_of(pd.DataFrame({"a": found})), layout)
+
+
+@pytest.mark.parametrize("found", [[None], [float("nan")], ["new"], ["7"]])
+def test_no_value_or_a_new_word_may_stand_among_words(found):
+    _, layout = learned(pa.table({"a": ["yes", "no", "yes"]}))
+    assert not dense(rows_of(frame_of(pd.DataFrame({"a": found})), layout)).any()
 
 
 def test_a_gap_that_training_had_not_met_is_the_median():
@@ -223,7 +255,8 @@ def test_ids_and_names_are_set_aside_unless_the_user_insists():
 
 
 def test_a_table_of_nothing_but_ids_is_refused():
-    with pytest.raises(DataError, match="found no column to learn from"):
+    words = "found no column to learn from: .* are categories in categorical_features$"
+    with pytest.raises(DataError, match=words):
         learned(pa.table({"id": [f"C-{k:05d}" for k in range(100)]}))
 
 

@@ -18,9 +18,11 @@ import pyarrow.interchange
 
 from polyplane.data.chunks import Array, BadRows, DataError
 from polyplane.data.table.blocks import TableRows
-from polyplane.data.table.kinds import LIST, NUMERIC, UNKNOWN, kind_of_type
+from polyplane.data.table.categories import REST, VALUE
+from polyplane.data.table.kinds import CATEGORY, DATE, LIST, NUMERIC, UNKNOWN, is_word, kind_of_type
 from polyplane.data.table.layout import ERROR, SKIP, Layout, TableOptions, places_in
 from polyplane.data.table.rows import laid_out
+from polyplane.data.table.texts import texts_of
 
 __all__ = ["Frame", "frame_of", "has_texts", "is_frame", "rows_of"]
 
@@ -166,6 +168,8 @@ def rows_of(frame: Frame, layout: Layout, categorical: Sequence[str | int] = ())
     options = TableOptions(label=None, text_columns=tuple(categorical) if is_new else ())
     places = places_in(layout, names, frame.kinds(), options, None)
     _check_kinds(frame, [place for place in places.sources if place is not None])
+    if layout.is_learned and not layout.grows:
+        _check_categories(frame, layout, places.sources)
     table = TableRows(places, layout, options, BadRows(), None)
 
     def error_at(row: int, position: int, problem: str) -> DataError:
@@ -196,3 +200,24 @@ def _check_kinds(frame: Frame, read: Sequence[int]) -> None:
                 f"found {frame.columns[place].type} in column {frame.names[place]!r}, expected "
                 "numbers, texts, categories or dates: leave it out"
             )
+
+
+def _check_categories(frame: Frame, layout: Layout, places: Sequence[int | None]) -> None:
+    """Where all values of training were words, truth values or numbers are no new value.
+
+    A value that is rare, or one among codes that are numbers, may be any.
+    """
+    kinds = frame.kinds()
+    for source, place in zip(layout.sources, places, strict=True):
+        if place is None or source.kind != CATEGORY or kinds[place] not in (*NUMERIC, DATE):
+            continue
+        pairs = [pair for pair in layout.categories.numbers if pair.source == source.name]
+        known = [pair.value for pair in pairs if pair.what == VALUE]
+        found = texts_of(frame.columns[place]).present()
+        has_rest = any(pair.what == REST for pair in pairs)
+        if not known or has_rest or not len(found) or not all(map(is_word, known)):
+            continue
+        raise DataError(
+            f"found {frame.columns[place].type} in column {source.name!r}, expected texts such as "
+            f"{known[0]!r} as in training"
+        )

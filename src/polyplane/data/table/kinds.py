@@ -23,8 +23,8 @@ from polyplane.data.table.texts import NONE, Texts, bytes_of, strings_of
 
 __all__ = [
     "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER", "NUMERIC",
-    "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "kind_of_texts", "kind_of_type",
-    "numbers_of_texts",
+    "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "is_word", "kind_of_texts",
+    "kind_of_type", "numbers_of_texts",
 ]  # fmt: skip
 
 NUMBER, FLAG, DATE, SECONDS = "number", "flag", "date", "seconds"
@@ -110,6 +110,12 @@ def flags_of(values: Any) -> Any:
     is_true = pc.is_in(lower, value_set=strings_of(["true"]))
     is_known = pc.is_in(lower, value_set=strings_of(list(FLAGS)))
     return is_true if pc.all(is_known).as_py() else None
+
+
+def is_word(text: str) -> bool:
+    """Whether a text is neither a number nor a truth value nor a date."""
+    is_plain = NUMBER_TEXT.fullmatch(text) or text.lower() in FLAGS
+    return not is_plain and not are_dates(strings_of([text]))
 
 
 def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:

@@ -175,9 +175,10 @@ def _rare_of(facet: Facet | WordFacet) -> int:
 def check_something_is_left(layout: Layout, path: Any) -> None:
     if layout.width == 0 and layout.set_aside:  # else values may still come
         aside = ", ".join(map(repr, layout.set_aside))
+        option = "categorical_features" if path is None else "text_columns"  # frames, and files
         raise DataError(
             f"found no column to learn from: nearly every value of {aside} is another; name those "
-            "that are categories in text_columns",
+            f"that are categories in {option}",
             path,
         )
 

@@ -16,7 +16,9 @@ from polyplane.data.table.texts import NONE, Texts, arrow_of, codes_of, is_null,
 
 __all__ = ["PARTS", "are_dates", "days_of", "moments_of_texts", "part_of", "seconds_of"]
 
-ISO_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?$"
+ISO_ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+ISO_TIME = rf"[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?({ISO_ZONE[:-1]})?"
+ISO_DATE = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}({ISO_TIME})?$"
 MOMENT = pa.timestamp("us")
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 0.001}
 OF_A_DAY = 86_400_000_000
@@ -34,10 +36,17 @@ def are_dates(values: Any) -> bool:
     if not pc.all(pc.match_substring_regex(values, ISO_DATE)).as_py():
         return False
     try:
-        pc.cast(values, MOMENT)
+        _moments(values)
     except pa.ArrowInvalid:  # such as the 30th of February
         return False
     return True
+
+
+def _moments(values: Any) -> Any:
+    """Dates that texts write out, those of a time zone as its clocks show them."""
+    if pc.any(pc.match_substring_regex(values, rf":[0-9.:]+{ISO_ZONE}")).as_py():
+        values = pc.replace_substring_regex(values, rf"(:[0-9.:]+){ISO_ZONE}", r"\1")
+    return pc.cast(values, MOMENT)
 
 
 def moments_of_texts(texts: Texts) -> Any:
@@ -46,7 +55,7 @@ def moments_of_texts(texts: Texts) -> Any:
     places = np.full(len(texts.values) + 1, NONE, np.int32)  # NONE reads the last
     places[used] = np.arange(used.size)
     codes = places[texts.codes]
-    moments = pc.cast(texts.present(), MOMENT)
+    moments = _moments(texts.present())
     return moments.take(arrow_of(codes, codes == NONE))
 
 

@@ -29,7 +29,7 @@ from polyplane.estimator.planes.hyperplane_classifier import (
     settles_alpha,
 )
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import PlaneTraining
+from polyplane.estimator.planes.training import LEAST_CHOICE, PlaneTraining
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
 from polyplane.model.format.schema import Many, Nested, Reader, Writer
@@ -219,7 +219,7 @@ def _check_courses(training: PlaneTraining) -> None:
     need(len(training.courses) in (0, n_models), "courses are missing")
     need(len(snapshots) in (0, n_models), "snapshots are missing")
     for model, course in zip(training.models, training.courses, strict=False):
-        need_within(course.chosen, -2, model.planes.owner.size, "a chosen plane is")
+        need_within(course.chosen, LEAST_CHOICE, model.planes.owner.size, "a chosen plane is")
         is_known = course.chosen.size in (0, training.rows_seen.n_rows)
         need(is_known, "chosen planes are of other rows")
     for model, snapshot in zip(training.models, snapshots, strict=False):

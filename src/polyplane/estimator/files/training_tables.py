@@ -41,7 +41,13 @@ from polyplane.estimator.fitting.streams import StreamCourse
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.kernels.kernel_training import KernelCourse, KernelModel, SupportRows
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import Course, EarlyStopping, PlaneModel, Snapshot
+from polyplane.estimator.planes.training import (
+    LEAST_CHOICE,
+    Course,
+    EarlyStopping,
+    PlaneModel,
+    Snapshot,
+)
 from polyplane.model.format.checks import LARGEST_COUNT, need
 from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, TURN, check_map, rises
 from polyplane.model.format.schema import (
@@ -211,7 +217,7 @@ COURSE = Table(
     Course,
     {
         "rows": Count(),
-        "chosen": Wholes("int32", ("row",), -2, 1 << 31),
+        "chosen": Wholes("int32", ("row",), LEAST_CHOICE, 1 << 31),
         "passes": Count(),
         "over": Flag(),
         "first_step": Count(),
