@@ -74,6 +74,18 @@ def test_classes_missing_from_the_dict_have_weight_1(machine, X, y):
     assert_same_model(machine.set_params(class_weight={1: 2.0}).fit(X, y), complete)
 
 
+@pytest.mark.parametrize("misspelt", [{"0": 1.0, "1": 2.0, "2": 1.0}, {1: 2.0, 7: 3.0}])
+def test_weights_of_labels_that_no_row_has_are_refused(machine, X, y, misspelt):
+    with pytest.raises(ValueError, match=r"class_weight names .* as they stand in y\.$"):
+        machine.set_params(class_weight=misspelt).fit(X, y)
+
+
+def test_weights_of_more_labels_than_there_are_change_nothing(machine, X, y):
+    exact = clone(machine).set_params(class_weight=WEIGHT_OF_CLASS).fit(X, y)
+    machine.set_params(class_weight=WEIGHT_OF_CLASS | {7: 3.0})
+    assert_same_model(machine.fit(X, y), exact)
+
+
 def test_balanced_is_inverse_to_the_number_of_rows(machine, X, y):
     X, y = X[10:], np.minimum(y[10:], 1)
     by_row = clone(machine).fit(X, y, sample_weight=y.size / (2 * np.bincount(y)[y]))

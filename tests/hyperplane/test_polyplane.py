@@ -13,7 +13,9 @@ from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of
+from polyplane.engine.steps.resting import AWAKE
 from polyplane.engine.steps.softmax import planes_scale
+from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.search import searched_fit
 from polyplane.estimator.search.candidates import Candidates
 from polyplane.hyperplane import polyplane
@@ -32,7 +34,9 @@ needs_compilation = pytest.mark.compiled
 
 
 def classifier(**changes):
-    return PolyplaneClassifier(random_state=0, **(SET | changes))
+    """With nothing to search, and no trial for calibrated probabilities, unless changes ask."""
+    given = SET | changes
+    return PolyplaneClassifier(random_state=0, **{"search": "auto" in given.values(), **given})
 
 
 def two_moons(n=300, seed=0):
@@ -79,7 +83,7 @@ def test_a_fit_is_the_reference_on_standardised_columns():
     W, _ = reference.train(
         starts["planes"][:3, lanes].T, starts["owner"][lanes], Z, y, np.concatenate(order),
         step=starts["step"], alpha=0.01, n_steps=3 * len(y), enough=polyplane.ENOUGH["unsure"],
-        floor=polyplane.FLOOR,
+        floor=polyplane.FLOOR, to_rest=np.zeros(len(y), int),
     )  # fmt: skip
     found = planes_scale(model.rule, model.n_steps) * model.planes.sums[:3, lanes].T
     np.testing.assert_allclose(found, W, atol=1e-4 * np.abs(W).max())
@@ -118,7 +122,7 @@ def test_one_plane_per_class_is_logistic_regression(n_classes):
 @needs_compilation
 def test_planes_without_rows_are_dropped_only_if_asked_for():
     X, y = two_moons(1_000)
-    options = {"n_planes": 20, "step_size": 1.0, "shrinkage": 0.2, "max_iter": 10}
+    options = {"n_planes": 20, "step_size": 1.0, "shrinkage": 0.2, "max_iter": 14}
     kept = classifier(**options, compress=False).fit(X, y)
     fewer = classifier(**options).fit(X, y)
     assert kept.n_planes_ == 40
@@ -353,6 +357,38 @@ def test_a_linear_model_is_one():
     assert model.settings_["n_planes"] == model.settings_["n_estimators"] == 1
 
 
+@pytest.mark.parametrize("learn_from", ["most", "unsure"])
+def test_rows_that_rest_still_keep_their_planes(learn_from):
+    """Two heaps a class, far apart: soon all rows are right, and what rests is not forgotten."""
+    generator = np.random.default_rng(0)
+    centres = np.array([[0, 0], [9, 9], [0, 9], [9, 0]])
+    places = generator.integers(0, 4, 400)
+    X, y = centres[places] + generator.normal(0, 0.5, (400, 2)), places // 2
+    settings = SET | {"learn_from": learn_from, "n_planes": 6, "max_iter": 13}
+    model = PolyplaneClassifier(random_state=0, **settings).fit(X, y)
+    assert (model.predict(X) == y).all()
+    assert len(np.unique(model.assign(X))) >= 4
+    assert training_of(model).courses == []
+
+
+def test_rows_rest_where_those_that_are_right_are_left_alone(monkeypatch):
+    X, y = pixels(np.random.default_rng(0))
+    shares = []
+    original = polyplane.softmax_epoch
+
+    def counted(rows, targets, order, planes, rule, resting, t):
+        shares.append(np.mean(resting[order] >= AWAKE) if resting.size else 1.0)
+        return original(rows, targets, order, planes, rule, resting, t)
+
+    monkeypatch.setattr(polyplane, "softmax_epoch", counted)
+    settings = SET | {"max_iter": 8, "columns": "as-is"}
+    for learn_from, is_less in (("unsure", True), ("most", False)):
+        shares.clear()
+        PolyplaneClassifier(random_state=0, **settings | {"learn_from": learn_from}).fit(X, y)
+        assert (min(shares) < 0.5) == is_less
+        assert (np.mean(shares) < 1) == is_less
+
+
 @pytest.mark.parametrize(("learn_from", "most"), [("most", 0.99), ("unsure", 0.9), ("all", 1.0)])
 def test_rows_that_are_sure_enough_move_nothing(learn_from, most):
     """The lead at which a row is left as it is belongs to this probability."""
@@ -577,7 +613,95 @@ def test_one_hot_columns_do_not_keep_real_ones_from_their_knots():
     real = generator.lognormal(0, 1, (900, 3)) * [1, 100, 1e4]
     y = (np.abs(np.log(real[:, 0])) < 0.6).astype(int)  # a band, which no line has
     model = PolyplaneClassifier(random_state=0).fit(np.hstack([real, flags]), y)
-    assert model.settings_["columns"] != "plain"
+    assert model.settings_["columns"] in ("knots", "fine")
+
+
+def words(generator, n_rows=300):
+    """Counts of 300 words in texts of two kinds."""
+    y = generator.integers(0, 2, n_rows)
+    often = np.where(np.arange(300) % 7 == 0, 0.3, 0.03)
+    X = generator.poisson(np.where(y[:, None] == 1, often, often[::-1]))
+    return sp.csr_array(X.astype(np.float32)), y
+
+
+def pixels(generator, n_rows=300):
+    """Images of 81 points: blots at places that depend on the class."""
+    y = generator.integers(0, 3, n_rows)
+    places = np.stack(np.divmod(np.arange(81), 9), axis=1)
+    centres = np.array([[2, 2], [6, 5], [3, 7]])[y] + generator.normal(0, 0.7, (n_rows, 2))
+    squared = np.square(places[None] - centres[:, None]).sum(axis=2)
+    return (255 * np.exp(-squared / 4)).astype(np.uint8), y
+
+
+def measures(generator, n_rows=300):
+    """A table of three numbers."""
+    X = generator.normal(0, 1, (n_rows, 3)) * [1, 50, 3_000] + [0, 7, 1e4]
+    return X, (np.abs(X[:, 0]) + generator.normal(0, 0.2, n_rows) > 0.6).astype(int)
+
+
+@needs_compilation  # it searches
+@pytest.mark.parametrize(("made", "is_as_is"), [(words, True), (pixels, True), (measures, False)])
+def test_settings_that_are_pasted_give_the_same_model(made, is_as_is):
+    X, y = made(np.random.default_rng(0))
+    model = PolyplaneClassifier(random_state=0, max_iter=3, relevance=0.0).fit(X, y)
+    assert (model.settings_["columns"] == "as-is") == is_as_is
+    pasted = PolyplaneClassifier(random_state=0, **model.settings_).fit(X, y)
+    np.testing.assert_array_equal(pasted.planes_, model.planes_)
+    np.testing.assert_array_equal(pasted.predict(X), model.predict(X))
+
+
+@needs_compilation
+@pytest.mark.parametrize("search", [True, False])
+def test_squared_hinges_that_are_set_give_probabilities(search):
+    X, y = words(np.random.default_rng(0), n_rows=900)
+    given = {"loss": "squared-hinge", "n_planes": 1, "max_iter": 12, "random_state": 0}
+    found = PolyplaneClassifier(**given).fit(X[:300], y[:300])
+    settings = found.settings_ | {"search": search, "random_state": 0}
+    pasted = PolyplaneClassifier(**settings).fit(X[:300], y[:300])
+    np.testing.assert_array_equal(pasted.planes_, found.planes_)
+    expected = found.predict_log_proba(X[300:])
+    np.testing.assert_allclose(pasted.predict_log_proba(X[300:]), expected, rtol=0.1)
+
+
+@needs_compilation
+def test_settings_that_are_pasted_give_the_same_probabilities():
+    X, y = measures(np.random.default_rng(0), n_rows=900)
+    model = PolyplaneClassifier(random_state=0, max_iter=12, relevance=0.0).fit(X[:300], y[:300])
+    pasted = PolyplaneClassifier(random_state=0, **model.settings_).fit(X[:300], y[:300])
+    expected = model.predict_log_proba(X[300:])
+    np.testing.assert_allclose(pasted.predict_log_proba(X[300:]), expected, rtol=0.1)
+
+
+@needs_compilation
+def test_probabilities_of_weighted_rows_are_those_of_as_many_rows():
+    """Weights of classes move log-odds by their logarithm, and nothing else."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(6_000, 2))
+    y = (generator.random(6_000) < 1 / (1 + np.exp(3 - 2 * X[:, 0]))).astype(int)
+    given = {"class_weight": {0: 1.0, 1: 20.0}, "random_state": 0}
+    model = PolyplaneClassifier(**given).fit(X, y)
+    log_odds = np.diff(model.predict_log_proba(X), axis=1).ravel()
+    slope, offset = np.polyfit(X[:, 0], log_odds, 1)
+    assert slope == pytest.approx(2, abs=0.3)
+    assert offset == pytest.approx(np.log(20) - 3, abs=0.3)
+
+
+@needs_compilation
+def test_images_that_are_to_be_standardised_are():
+    X, y = pixels(np.random.default_rng(0))
+    fits = [
+        PolyplaneClassifier(random_state=0, **(SET | {"columns": columns})).fit(X, y)
+        for columns in ("as-is", "plain")
+    ]
+    assert [model.settings_["columns"] for model in fits] == ["as-is", "plain"]
+    assert not np.array_equal(fits[0].decision_function(X), fits[1].decision_function(X))
+
+
+@pytest.mark.parametrize(("made", "columns"), [(words, "as-is"), (measures, "plain")])
+def test_a_stream_says_what_it_makes_of_columns(made, columns):
+    X, y = made(np.random.default_rng(0))
+    model = PolyplaneClassifier(random_state=0).partial_fit(X, y)
+    assert model.settings_["columns"] == columns
 
 
 # ---- a fit that goes wrong ---------------------------------------------------------------------

@@ -69,17 +69,27 @@ def rates(t, step, alpha, n_steps, sharpness):
 
 
 def train(W, owner, X, y, order, *, step, alpha=0.0, n_steps=0, sharpness=1.0, enough=np.inf,
-          floor=0.0, weights=None, t=0, n_units=1):  # fmt: skip
-    """W after visiting the rows in `order`, and W after each of them."""
+          floor=0.0, weights=None, t=0, n_units=1, to_rest=None):  # fmt: skip
+    """W after visiting the rows in `order`, and W after each of them.
+
+    Rows that lead by 1 more than is enough are not looked at in their next three turns, which
+    `to_rest` counts, if there is one.
+    """
     W, every_step = np.array(W, np.float64), []
     shrunk_before = rates(t - 1, step, alpha, n_steps, sharpness)[1] if t else 1.0
     for i in order:
         eta, shrunk, s = rates(t, step, alpha, n_steps, sharpness)
         W *= shrunk / shrunk_before
         shrunk_before = shrunk
-        if lead(W, owner, X[i], y[i], s, n_units) < enough:
-            weight = 1.0 if weights is None else weights[i]
-            W += eta * weight * direction(W, owner, X[i], y[i], s, floor, n_units)
+        if to_rest is not None and to_rest[i] > 0:
+            to_rest[i] -= 1
+        else:
+            ahead = lead(W, owner, X[i], y[i], s, n_units)
+            if ahead < enough:
+                weight = 1.0 if weights is None else weights[i]
+                W += eta * weight * direction(W, owner, X[i], y[i], s, floor, n_units)
+            if to_rest is not None and ahead > enough + 1:
+                to_rest[i] = 3
         t += 1
         every_step.append(W.copy())
     return W, every_step

@@ -48,6 +48,7 @@ from polyplane.engine.rows.storage import (
     count_rows,
     with_own_page,
 )
+from polyplane.engine.steps.resting import REST, all_awake
 from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
@@ -69,7 +70,7 @@ from polyplane.estimator.parameters import (
     register,
 )
 from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
+from polyplane.estimator.planes.training import NO_CHOICE, OwnState, PlaneModel, PlaneTraining
 from polyplane.estimator.search.compression import compress_model
 from polyplane.estimator.search.prototypes import (
     Prototypes,
@@ -81,7 +82,7 @@ from polyplane.estimator.search.prototypes import (
 )
 from polyplane.estimator.search.searched_fit import SearchedFit, written_out
 from polyplane.model.format.checks import need
-from polyplane.model.input.column_maps import KINDS, ColumnMap, column_map
+from polyplane.model.input.column_maps import AS_IS, KINDS, ColumnMap, column_map
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
@@ -91,6 +92,7 @@ ENOUGH = {  # lead of a row's class at which the row is left as it is, by `learn
     "all": math.inf, "most": math.log(0.99 / 0.01), "unsure": math.log(0.9 / 0.1),
 }  # fmt: skip
 FLOOR = 0.01  # planes with less than this share of the best one on their side stay
+MOST_RESTING = 1 << 22  # rows: each model keeps a number of each
 FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
 FIRST_ROWS = 1_000  # of a stream, from which planes start
 AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
@@ -214,13 +216,13 @@ class PolyplaneClassifier(SearchedFit):
     )
     columns: str = parameter(
         default="auto",
-        allowed=one_of("auto", *KINDS),
+        allowed=one_of("auto", AS_IS, *KINDS),
         meaning=(
             "What real columns become: standardised ('plain'), that and their ranks ('rank'), that "
             "and eight hat functions along them ('knots'), or hats at up to 128 knots ('fine'); "
             "unless plain, columns of 3 to 8 values become categories. Columns of 0 and 1 are left "
-            "as they are. 'auto' also leaves alone data in which many columns are of one kind and "
-            "without a sign, such as texts and images."
+            "as they are. 'as-is' leaves all columns alone; 'auto' does so with data in which many "
+            "columns are of one kind and without a sign, such as texts and images."
         ),
     )
     directions: str = parameter(
@@ -301,8 +303,8 @@ class PolyplaneClassifier(SearchedFit):
         default=True,
         allowed=is_flag(),
         meaning=(
-            "Find what is 'auto' on held-out rows. Without, first guesses are taken: several times "
-            "faster, and good enough for a first look."
+            "Find what is 'auto' on held-out rows, and calibrate probabilities on them. Without, "
+            "first guesses are taken: several times faster, and good enough for a first look."
         ),
     )
     validation_fraction: float = parameter(
@@ -335,6 +337,13 @@ class PolyplaneClassifier(SearchedFit):
 
     def _starts_from_rows(self) -> bool:
         return True
+
+    def _first_choice(self, data: TrainingData) -> Array:
+        """Who rests: rows that are surely right, if those that are right are left alone."""
+        is_large = data.labels.size > MOST_RESTING
+        if self._setting("learn_from") != "unsure" or self._setting("n_planes") == 1 or is_large:
+            return NO_CHOICE
+        return all_awake(data.labels.size)
 
     def _begin(self, model: PlaneModel, n_steps: int) -> None:
         """Rates of the steps to come; of a stream, whose length nobody knows, without n_steps."""
@@ -374,17 +383,21 @@ class PolyplaneClassifier(SearchedFit):
         if model.own.is_squared:
             n_steps = squared_hinge_epoch(*visited, model.rule, model.n_steps)
         elif n_units == 1:
-            n_steps = softmax_epoch(*visited, model.rule, model.n_steps)
+            n_steps = softmax_epoch(*visited, model.rule, chosen, model.n_steps)
         else:
             starts = unit_starts(model.planes, n_units * (int(model.codes.max()) + 1))
-            n_steps = unit_epoch(*visited, starts, n_units, model.rule, model.n_steps)
+            n_steps = unit_epoch(*visited, starts, n_units, model.rule, chosen, model.n_steps)
         return n_steps
 
     def _end_pass(
         self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
     ) -> bool:
-        """Drop planes that had next to nothing of any row in the pass: they will not come back."""
-        self._end_pass_of_all(model)
+        """Drop planes that had next to nothing of any row in the pass: they will not come back.
+
+        Where rows rest, it takes some passes until all have been asked.
+        """
+        if chosen.size == 0 or n_passes % (1 + REST) == 1:
+            self._end_pass_of_all(model)
         return False
 
     # ---- rounds of several learners --------------------------------------------------------
@@ -451,9 +464,9 @@ class PolyplaneClassifier(SearchedFit):
             members = weighty(in_place(count_rows(data.rows)), data.weights)
             kind = self._setting("columns")
             is_whole = start.first_rows is None  # a stream may come to any column
-            is_set = self.columns != "auto"
+            is_known = is_whole or self.columns != "auto"  # a search has found what they are
             turns = self._setting("directions") == "principal"
-            columns = column_map(data.rows, members, n_columns, kind, is_whole, is_set, turns)
+            columns = column_map(data.rows, members, n_columns, kind, is_whole, is_known, turns)
             start.columns = self._weighed_columns(columns)
         start.columns = start.columns.widened(n_columns)
         if not start.columns.knows(data.rows):
@@ -559,7 +572,11 @@ class PolyplaneClassifier(SearchedFit):
     def settings_(self) -> dict[str, Any]:
         """What was set, or found where it was 'auto'."""
         check_is_fitted(self)
-        return {name: self._setting(name) for name in IN_STREAM}
+        settings = {name: self._setting(name) for name in IN_STREAM}
+        columns = start_of(self._training).columns
+        if isinstance(columns, ColumnMap) and columns.is_as_is:  # as a stream finds out by itself
+            settings["columns"] = AS_IS
+        return settings
 
     # ---- probabilities ---------------------------------------------------------------------
 

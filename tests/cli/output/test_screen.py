@@ -81,6 +81,13 @@ def test_progress_is_a_bar_on_a_terminal(made):
     assert "Reading" in read()[1]
 
 
+def test_a_bar_shows_time_that_goes_on_before_the_first_row(made):
+    screen, read = made(is_terminal=True)
+    with screen.progress("Predicting"):
+        pass
+    assert "0:00:00" in read()[1]
+
+
 def test_a_table_that_is_too_wide_is_a_list(made):
     columns, rows = ["name", "first", "second"], [["x", 1, 22], ["y", 3, 4]]
     wide, read_wide = made(width=40)

@@ -5,9 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polyplane.engine.inspection import column_statistics
 from polyplane.engine.order import in_place
+from polyplane.engine.rows import storage
 from polyplane.engine.rows.leveled import leveled_rows
-from polyplane.engine.rows.storage import count_rows, dense_rows, packed, with_own_page
+from polyplane.engine.rows.storage import (
+    CsrRows,
+    count_rows,
+    dense_rows,
+    in_parts,
+    packed,
+    with_own_page,
+)
 from polyplane.engine.rows.turned import Turn, n_directions, turned_rows
 from tests.engine.rows.test_leveled import matrix_of, opened_rows, random_table
 from tests.engine.rows.test_storage import STORAGES, matrices
@@ -78,6 +87,45 @@ def test_maps_of_columns_see_directions_as_columns():
     np.testing.assert_array_equal(
         found, matrix_of(leveled_rows(dense_rows(wide, 1), table), n_features)
     )
+
+
+def maps_of_maps(n_rows):
+    """Directions under a map of columns, and how many features there are."""
+    generator = np.random.default_rng(0)
+    X = generator.uniform(-5, 15, (n_rows, 4)).astype(np.float32)
+    turned = turned_rows(dense_rows(X, 1), random_turn(4, generator, n_wanted=3))
+    table = random_table(4 + 3, generator)
+    return leveled_rows(turned, table), 7 + int(table.n_hats.sum())
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 9, 30])
+def test_maps_of_maps_are_written_out_and_taken_in_parts_as_they_are_opened(n_rows, monkeypatch):
+    monkeypatch.setattr(storage, "WRITTEN_AT_ONCE", 9)
+    rows, n_features = maps_of_maps(30)
+    order = np.random.default_rng(1).permutation(30)[:n_rows].astype(np.int32)
+    wanted = matrix_of(rows, n_features)[order]
+    np.testing.assert_array_equal(matrix_of(packed(rows, order), n_features), wanted)
+    parts = list(in_parts(rows, order))
+    assert len(parts) == max(1, -(-n_rows // 9))
+    for part, some, places in parts:
+        assert isinstance(some.base, CsrRows)  # so that no loop is compiled for two maps
+        np.testing.assert_array_equal(matrix_of(some, n_features)[places], wanted[part])
+
+
+def test_other_rows_are_taken_at_once():
+    rows, order = dense_rows(np.ones((30, 2), np.float32), 1), in_place(30)
+    ((part, some, places),) = in_parts(rows, order)
+    assert part == slice(0, 30)
+    assert some is rows
+    assert places is order
+
+
+def test_statistics_of_directions_are_those_of_what_is_written_out(monkeypatch):
+    rows, _ = maps_of_maps(30)
+    wanted = column_statistics(packed(rows.base, in_place(30)), in_place(30), 7)
+    monkeypatch.setattr(storage, "WRITTEN_AT_ONCE", 9)
+    for found, expected in zip(column_statistics(rows.base, in_place(30), 7), wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_each_thread_has_a_page_of_its_own():

@@ -16,6 +16,7 @@ from polyplane.engine.targets import Targets
 from tests.engine.steps.test_softmax import (
     LARGE,
     N_STEPS,
+    NO_CHOICE,
     SCHEDULES,
     STEP,
     Problem,
@@ -60,6 +61,7 @@ class Training:
 
     def __init__(self, problem, rule, rows=None, keeps_average=False):
         self.problem, self.rule, self.t = problem, rule, rule.start
+        self.resting = NO_CHOICE
         self.rows = dense_rows(problem.X, 1.0) if rows is None else rows
         codes = np.arange(problem.n_groups // problem.n_units, dtype=np.int32)
         weights = np.array(problem.weights, np.float32)
@@ -71,7 +73,7 @@ class Training:
     def visit(self, order):
         starts = unit_starts(self.planes, self.problem.n_groups)
         given = self.rows, self.targets, np.asarray(order, np.int32), self.planes, starts
-        self.t = unit_epoch(*given, self.problem.n_units, self.rule, self.t)
+        self.t = unit_epoch(*given, self.problem.n_units, self.rule, self.resting, self.t)
         return self
 
     @property

@@ -22,6 +22,7 @@ from tests.reference import polyplane as reference
 pytestmark = pytest.mark.loops
 
 CLOSE = 5e-6
+NO_CHOICE = np.empty(0, np.int32)
 STEP = 0.3
 N_STEPS = 160  # of a schedule
 SCHEDULES = {
@@ -69,11 +70,13 @@ class Training:
         self.targets = Targets(y.astype(np.int32), codes.astype(np.int32), weights)
         self.planes = with_planes(zero_planes(X.shape[1], keeps_average), owner, start)
         self.n_planes, self.rule, self.t = len(owner), rule, rule.start
+        self.resting = NO_CHOICE
 
     def visit(self, order):
         """One call of the loop."""
         order = np.asarray(order, np.int32)
-        self.t = softmax_epoch(self.rows, self.targets, order, self.planes, self.rule, self.t)
+        given = self.rows, self.targets, order, self.planes, self.rule
+        self.t = softmax_epoch(*given, self.resting, self.t)
         return self
 
     @property

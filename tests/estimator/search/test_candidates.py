@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from polyplane import PolyplaneClassifier
+from polyplane.engine.rows.storage import is_map_of_maps
 from polyplane.estimator.search import candidates, trials
+from polyplane.model.plane_record import PlaneRecord
 
 
 def waves(n=5_000, seed=2):
@@ -53,3 +55,18 @@ def test_what_is_set_is_not_contested(small_samples, monkeypatch, given):
     X, y = waves(1_500)
     found = PolyplaneClassifier(random_state=2, **given).fit(X, y).settings_
     assert given.items() <= found.items()
+
+
+@pytest.mark.compiled
+def test_trials_with_directions_are_judged_by_the_loop_of_all_others(monkeypatch):
+    """A loop for rows that are mapped twice would be compiled for a fit alone."""
+    seen, class_scores = set(), PlaneRecord.class_scores
+
+    def noted(record, rows, *rest):
+        seen.add(is_map_of_maps(rows))
+        return class_scores(record, rows, *rest)
+
+    monkeypatch.setattr(PlaneRecord, "class_scores", noted)
+    X, y = waves(600)
+    PolyplaneClassifier(random_state=2, directions="principal").fit(X, y)
+    assert seen == {False}

@@ -176,6 +176,17 @@ def test_log_odds_need_no_factor(n_classes, seed):
     assert calibrated(log_odds / 8, labels).calibration == pytest.approx(8, abs=8 * 4 * error)
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_row_of_weight_3_counts_as_three(n_classes):
+    log_odds, labels = sampled(3, 2_000, n_classes)
+    weights = np.where(labels == 0, 3, 1)
+    found = calibrated(log_odds, labels, weights)
+    copied = np.arange(labels.size).repeat(weights)
+    assert found[:2] == pytest.approx(calibrated(log_odds[copied], labels[copied])[:2], rel=3e-3)
+    assert found[:2] != pytest.approx(calibrated(log_odds, labels)[:2], rel=3e-3)
+    assert found.losses.mean() == pytest.approx(found.loss)
+
+
 def test_rows_and_classes_may_come_in_any_order():
     log_odds, labels = sampled(2, 300, 4)
     expected = calibrated(log_odds, labels)

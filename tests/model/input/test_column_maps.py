@@ -10,7 +10,7 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import with_planes, zero_planes
 from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, packed
 from polyplane.model.input import column_maps as module
-from polyplane.model.input.column_maps import KINDS, can_turn, column_map
+from polyplane.model.input.column_maps import AS_IS, KINDS, can_turn, column_map
 from tests.engine.rows.test_storage import STORAGES, score
 from tests.examples import examples
 
@@ -395,6 +395,15 @@ def test_what_must_be_mapped_is_mapped(kind):
     found = column_map(rows, in_place(40), 201, kind, may_leave_out=True, must_map=True)
     assert found.table is not None
     assert found.used is None
+
+
+def test_what_is_to_be_left_alone_is_whatever_it_holds():
+    X = mixed_columns()
+    for rows in (rows_of(X), csr_rows(sp.csr_array(X), 1)):
+        found = column_map(rows, in_place(len(X)), X.shape[1], AS_IS, must_map=True)
+        assert found.is_as_is
+        assert found.for_training(rows).values is rows.values
+        np.testing.assert_allclose(found.constant, np.sqrt(np.square(X).sum(axis=1).mean()))
 
 
 @with_every_kind

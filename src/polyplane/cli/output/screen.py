@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -144,9 +151,11 @@ class Screen:
 
     @contextlib.contextmanager
     def _bar(self, title: str, total: int | None, unit: str) -> Iterator[Advance]:
+        # The first rows may have to wait for loops to be compiled: time goes on meanwhile.
         known = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) if total else ()
         columns = (
             TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
             *known,
             TextColumn("{task.completed:,.0f} " + unit),
             TextColumn("{task.fields[rate]}"),

@@ -11,12 +11,14 @@ a CSR row is read where it lies. All arithmetic below works on an opened row, wh
 storage cannot change a result. `register_rows` teaches the words another kind of rows.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from polyplane.engine.jit import chosen_by_type, inlined, jit
+from polyplane.engine.order import in_place
 from polyplane.engine.tiles import (
     LANES,
     add,
@@ -46,6 +48,8 @@ __all__ = [
     "csr_rows",
     "csr_rows_of",
     "dense_rows",
+    "in_parts",
+    "is_map_of_maps",
     "length_of_row",
     "matrix_of",
     "open_row",
@@ -56,10 +60,12 @@ __all__ = [
     "score_planes",
     "squared_norm",
     "with_own_page",
+    "written_in_parts",
 ]
 
 
 ENTRIES_OF_ROW = 32  # room for as many, at first
+WRITTEN_AT_ONCE = 2_048  # rows: their entries stay near the processor
 
 
 class DenseRows(NamedTuple):
@@ -377,6 +383,8 @@ def _with_room(part: Any, used: Any, size: int) -> Any:
 
 def packed(rows: Rows, order: Any) -> CsrRows:
     """The rows of `order` as a loop sees them, written out: the same entries in the same order."""
+    if is_map_of_maps(rows):
+        rows, order = rows._replace(base=packed(rows.base, order)), in_place(order.size)  # type: ignore[attr-defined]
     order = order.astype(np.int64, copy=False)  # of one type: each loop is compiled once
     starts, k = np.zeros(order.size + 1, np.int64), np.int64(0)
     room = ENTRIES_OF_ROW * order.size
@@ -389,6 +397,31 @@ def packed(rows: Rows, order: Any) -> CsrRows:
     if starts[-1] < columns.size:
         columns, values = columns[: starts[-1]].copy(), values[: starts[-1]].copy()
     return csr_rows_of(columns=columns, values=values, starts=starts, constant=rows.constant)
+
+
+def is_map_of_maps(rows: Any) -> bool:
+    """Whether rows are made of others that are themselves made of others."""
+    return hasattr(getattr(rows, "base", None), "base")
+
+
+def written_in_parts(rows: Any, order: Any) -> Iterator[tuple[slice, CsrRows, Any]]:
+    """The rows of `order`, written out: parts of it, their rows, and these in their order."""
+    for start in range(0, max(1, order.size), WRITTEN_AT_ONCE):
+        part = slice(start, min(order.size, start + WRITTEN_AT_ONCE))
+        yield part, packed(rows, order[part]), in_place(part.stop - start)
+
+
+def in_parts(rows: Any, order: Any) -> Iterator[tuple[slice, Any, Any]]:
+    """The same for loops that take any rows: all at once, and only maps of maps in parts.
+
+    Of these the rows below are written out. To compile a loop for each pair of maps would take a
+    second, to write them out takes a twentieth of what they cost.
+    """
+    if not is_map_of_maps(rows):
+        yield slice(0, order.size), rows, order
+        return
+    for part, base, places in written_in_parts(rows.base, order):
+        yield part, rows._replace(base=base), places
 
 
 def matrix_of(rows: Any, n_columns: int) -> sp.csr_matrix:

@@ -29,6 +29,7 @@ from polyplane.engine.planes.scoring import (
     total_of_group,
 )
 from polyplane.engine.rows.storage import add_to_tile
+from polyplane.engine.steps.resting import let_rest, rests
 from polyplane.engine.steps.softmax import NONE, rates_at
 from polyplane.engine.steps.visits import opened, scored
 from polyplane.engine.targets import weight_of
@@ -166,7 +167,15 @@ def move_by_pushes(page: Any, a: Any, b: Any, planes: Any, n_tiles: Any, time: A
 
 @jit
 def unit_epoch(
-    rows: Any, targets: Any, order: Any, state: Any, starts: Any, n_units: Any, rule: Any, t: Any
+    rows: Any,
+    targets: Any,
+    order: Any,
+    state: Any,
+    starts: Any,
+    n_units: Any,
+    rule: Any,
+    resting: Any,
+    t: Any,
 ) -> Any:
     """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
     page, goals, planes, tiles = opened(rows, targets, state)
@@ -180,6 +189,9 @@ def unit_epoch(
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
         scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
+        if rests(resting, order[k]):
+            t += 1
+            continue
         i, label, a, b = scored(page, goals, planes, tiles, order, k)
         score_classes(planes, units, shares, tiles, scale)
         own, rivals = of_class[label], score_of_rivals(units, label)
@@ -187,6 +199,7 @@ def unit_epoch(
             for g in range(label * n_units, (label + 1) * n_units):
                 note_shares(planes, shares, g)
             lead = own - rivals
+            let_rest(resting, i, lead, rule.enough)
             if lead <= 0:
                 count_up(planes, MISTAKES)
             if lead < rule.enough:

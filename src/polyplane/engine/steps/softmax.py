@@ -8,7 +8,7 @@ Step   W <- (1 - eta alpha) W; a plane of the own class gets + eta (1 - p) r_k x
        is the probability of a rival's plane.
        Rows with a lead above `enough` are left as they are, and so are planes whose share is below
        `floor` times the largest on their side: planes of a class share what is near to both and
-       leave the rest to one of them.
+       leave the rest to one of them. Rows that lead by more may rest (`resting.py`).
 Rates  over n steps eta falls on a line to 0; in a stream, whose length nobody knows, as
        1 / sqrt(1 + t / 10,000).
 
@@ -28,6 +28,7 @@ from polyplane.engine.planes.averaging import time_of
 from polyplane.engine.planes.planes import MISTAKES, count_up
 from polyplane.engine.planes.winners_and_ties import best_scores
 from polyplane.engine.rows.storage import add_to_tile
+from polyplane.engine.steps.resting import let_rest, rests
 from polyplane.engine.steps.visits import opened, scored
 from polyplane.engine.targets import weight_of
 from polyplane.engine.tiles import (
@@ -180,18 +181,24 @@ def move_planes(
 
 
 @jit
-def softmax_epoch(rows: Any, targets: Any, order: Any, state: Any, rule: Any, t: Any) -> Any:
+def softmax_epoch(
+    rows: Any, targets: Any, order: Any, state: Any, rule: Any, resting: Any, t: Any
+) -> Any:
     """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
     page, goals, planes, tiles = opened(rows, targets, state)
     floor = np.float32(rule.floor)
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
         scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
+        if rests(resting, order[k]):
+            t += 1
+            continue
         i, label, a, b = scored(page, goals, planes, tiles, order, k)
         own, rival = best_scores(planes.scores, planes.owner, tiles, label)
         if own > NONE and rival > NONE:
             own_sum, rival_sum = take_shares(planes, tiles, label, own, rival, scale, floor)
             lead = scale * (own - rival) + np.log(own_sum / rival_sum)
+            let_rest(resting, i, lead, rule.enough)
             if lead <= 0:
                 count_up(planes, MISTAKES)
             if lead < rule.enough:

@@ -26,6 +26,7 @@ from polyplane.model.kernels.kernel_values import no_rows
 __all__ = [
     "TrainingData",
     "all_or_nothing",
+    "check_class_weights",
     "check_weights_are_known",
     "codes_of",
     "no_training_data",
@@ -114,6 +115,21 @@ def read_training(
         known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
     labels, codes = codes_of(y, known)
     return TrainingData(rows, codes, row_weights(y, sample_weight, estimator.class_weight)), labels
+
+
+def check_class_weights(estimator: Any, labels: Array) -> None:
+    """A label that no row has is misspelt, unless all others have weights as well."""
+    given = estimator.class_weight
+    if not isinstance(given, dict):
+        return
+    names = labels.tolist()
+    unknown = [name for name in given if name not in names]
+    unweighted = [name for name in names if name not in given]
+    if unknown and unweighted:
+        raise ValueError(
+            f"class_weight names {unknown[0]!r}, of which there is no row, and leaves out "
+            f"{unweighted[0]!r}: its keys must be labels as they stand in y."
+        )
 
 
 def check_weights_are_known(estimator: Any) -> None:

@@ -46,6 +46,7 @@ from polyplane.estimator.input.known_classes import known_classes
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import (
     TrainingData,
+    check_class_weights,
     check_weights_are_known,
     no_training_data,
     read_matrix,
@@ -236,6 +237,7 @@ class KernelClassifier(FittedKernels, OnlineClassifier):
             check_parameters(self)
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
             self._check_whole(data, labels)
+            check_class_weights(self, labels)
             watch = watch_of(self, eval_set, callbacks, labels)
             self._meet(data, labels, goes_on)
             forget_stream(self)

@@ -33,6 +33,7 @@ from polyplane.estimator.input.stratified import stratified
 from polyplane.estimator.input.validation import (
     TrainingData,
     all_or_nothing,
+    check_class_weights,
     check_weights_are_known,
     codes_of,
     no_training_data,
@@ -218,6 +219,7 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
             data, labels = self._read_training(X, y, None, sample_weight, goes_on)
             data = self._weighed(data)
             self._check_classes(labels)
+            check_class_weights(self, labels)
             validation = self._read_validation(X_val, y_val, labels)
             watch = watch_of(self, eval_set, callbacks, labels)
             _check_one_way(X_val, eval_set)
@@ -508,6 +510,7 @@ def rows_to_try(machine: Any, X: Any, y: Any, sample_weight: Any) -> RowsToTry:
     check_parameters(machine)
     data, labels = machine._read_training(X, y, None, sample_weight, False)
     machine._check_classes(labels)
+    check_class_weights(machine, labels)
     return RowsToTry(machine._weighed(data), labels, machine._draw_seed())
 
 

@@ -27,6 +27,7 @@ from polyplane.engine.planes.planes import (
     live_lanes,
     with_more_room,
 )
+from polyplane.engine.steps.resting import AWAKE, REST
 from polyplane.engine.targets import LEFT_OUT, Targets
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.fitting.resuming import SeenRows, interrupts_wait
@@ -38,6 +39,7 @@ from polyplane.model.prediction import HISTORY
 
 __all__ = [
     "HISTORY",
+    "LEAST_CHOICE",
     "NO_CHOICE",
     "Course",
     "Due",
@@ -56,6 +58,7 @@ __all__ = [
 
 RECORD_EVERY = 10_000  # steps between points of the history, after powers of two up to there
 NO_CHOICE = np.empty(0, np.int32)
+LEAST_CHOICE = AWAKE - REST
 NO_ROWS = SeenRows(0, 0)
 
 
@@ -199,7 +202,7 @@ class Course:
     """How far one model has come in a fit: enough to go on after an interruption, to the bit."""
 
     n_rows: int
-    chosen: Array  # the plane of each row, for machines that hold on to it
+    chosen: Array  # of each row its plane, or below 0 a note, for machines that keep such
     n_passes: int = 0  # completed
     is_over: bool = False
     first_step: int = 0  # of the pass at work

@@ -37,6 +37,7 @@ from polyplane.estimator.search.trials import (
     View,
     view_of,
 )
+from polyplane.model.input.column_maps import AS_IS
 from polyplane.model.many_classes.decomposition import Decomposition
 
 __all__ = ["Candidates", "Found"]
@@ -120,7 +121,7 @@ class Candidates:
 
     def _first_guess(self) -> Setting:
         (kind, *_), columns = next(iter(self.trials.maps.items()))
-        if columns.table is None:
+        if columns.is_as_is:
             is_paired = 2 < self.labels.size <= MOST_PAIRED
             pairs = {"multi_class": "ovo", "n_estimators": 1} if is_paired else {}
             n_planes = self._first_planes(*MOST_PLANES_OF_WIDE)
@@ -192,6 +193,20 @@ class Candidates:
         best = self._first_winner(n_threads, report)
         best = self._together(self._second_round(best), n_threads, report)
         return self._weighed(self._with_passes(best, n_threads, report), n_threads, report)
+
+    def as_given(self, setting: Setting, n_threads: int) -> Found:
+        """A setting that leaves nothing to choose, and how it did."""
+        n_passes = min(int(setting["max_iter"]), self.most_passes)
+        tried = _untimed(setting)
+        if self.machine.n_estimators == "auto" and not self.may_be_several(tried):
+            tried["n_estimators"] = 1
+        even, worth = tried | {"relevance": 0.0}, None
+        judged = self._judged_as_fitted(even, n_passes, N_SPLITS, n_threads)
+        if setting["relevance"] and self.trials.is_table():
+            self.trials.weigh(even)
+            worth = self.trials.worth_for(even)
+            judged = self._judged_as_fitted(tried, n_passes, N_SPLITS, n_threads)
+        return self._found(tried, n_passes, judged, n_passes)._replace(worth=worth)
 
     def _weighed(self, even: Found, n_threads: int, report: Report) -> Found:
         """The same with columns as long as they were worth to its trials, where that is better."""
@@ -453,4 +468,4 @@ def _untimed(setting: Setting) -> Setting:
 
 
 def _is_linear(setting: Setting) -> bool:
-    return bool(setting["n_planes"] == 1 and setting["columns"] == "plain")
+    return bool(setting["n_planes"] == 1 and setting["columns"] in ("plain", AS_IS))

@@ -40,12 +40,14 @@ class Judgement(NamedTuple):
         return bool(differences.mean() > differences.std() / math.sqrt(differences.size))
 
 
-def calibrated(scores: Array, labels: Array) -> Judgement:
+def calibrated(scores: Array, labels: Array, weights: Array | None = None) -> Judgement:
     """The factor that makes class scores log-odds, and the mean loss of the labels with it.
 
+    A row of twice the weight counts as two, as it does in training.
     Few rows that are all right would make scores certain: the factor is that of one row more,
     which has the median lead and is wrong.
     """
+    shares = None if weights is None else np.asarray(weights / weights.mean(), np.float64)
     own = scores[np.arange(len(labels)), labels]
     leads = np.asarray(scores - own[:, None], np.float64)  # of each class over the right one
     leads[np.arange(len(labels)), labels] = -np.inf
@@ -57,7 +59,8 @@ def calibrated(scores: Array, labels: Array) -> Judgement:
         """The right class leads itself by 0: added last, or losses below 1e-16 were lost."""
         scaled = np.exp(log_factor) * leads
         of_rivals = scaled if scaled.ndim == 1 else special.logsumexp(scaled, axis=1)
-        return np.asarray(np.logaddexp(0, of_rivals))
+        of_rows = np.asarray(np.logaddexp(0, of_rivals))
+        return of_rows if shares is None else shares * of_rows
 
     def total(log_factor: float) -> float:
         return float(losses(log_factor).sum() + np.logaddexp(0, np.exp(log_factor) * doubt))

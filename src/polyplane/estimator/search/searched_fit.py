@@ -14,9 +14,9 @@ from joblib import effective_n_jobs
 
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.storage import CsrRows, count_rows, packed
+from polyplane.engine.rows.storage import CsrRows, count_rows, in_parts, packed
 from polyplane.estimator.fitting.pass_watch import PassWatch
-from polyplane.estimator.fitting.progress import Report, progress, silence
+from polyplane.estimator.fitting.progress import Report, progress
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
@@ -108,13 +108,9 @@ class SearchedFit(HyperplaneClassifier):
             if self.max_iter == "auto" and n_to_come is None:  # else it may make fewer passes
                 self._reached = Reached(data, best.rows, best.loss)
             found |= best.setting
-        elif self.relevance not in ("auto", 0) and candidates.trials.is_table():
-            trials = candidates.trials
-            first = self._with_set(found) | {"relevance": 0.0}
-            n_passes = first.pop("max_iter")
-            trials.judge(first, n_passes, silence)
-            trials.weigh(first)
-            self._worth = trials.worth_for(first)
+        elif self._wants_trial(self._with_set(found)):
+            given = candidates.as_given(self._with_set(found), effective_n_jobs(self.n_jobs))
+            self._calibration, self._worth = given.calibration, given.worth
         if not candidates.may_be_several(found):
             found["n_estimators"] = 1
         return found
@@ -133,6 +129,15 @@ class SearchedFit(HyperplaneClassifier):
             return self._trial(setting, split, seen, problem.labels, seed)
 
         return Candidates(self, problem, begin, takes_all)
+
+    def _wants_trial(self, setting: Setting) -> bool:
+        """Whether settings that are all known are tried all the same.
+
+        Only rows held out tell how sure scores may be; those of squared hinges are no log-odds at
+        all without them. What columns are worth is known from a trial as well.
+        """
+        is_squared = setting["loss"] == "squared-hinge" and setting["n_planes"] == 1
+        return bool(self.search or is_squared or setting["relevance"] != 0)
 
     def _with_set(self, found: Setting) -> Setting:
         """Settings with those of the user."""
@@ -163,8 +168,7 @@ class SearchedFit(HyperplaneClassifier):
             if not training.models:
                 trial._meet(training, labels, seen)
             trial._make_passes(training, seen, split.members, None, report)
-            rows = trial._prediction_rows(training, split.data.rows)
-            scores = trial._record_of(training).class_scores(rows, split.held_out)
+            scores = trial._scores_on(training, split.data.rows, split.held_out)
             return scores, training.ranks[split.data.labels[split.held_out]]
 
         def worth() -> Worth:
@@ -207,9 +211,16 @@ class SearchedFit(HyperplaneClassifier):
     def _loss_on(self, reached: Reached) -> float:
         """The mean loss of rows, whatever unit the scores have."""
         training = self._training
-        rows = self._prediction_rows(training, reached.data.rows)
-        scores = self._record_of(training).class_scores(rows, reached.rows)
-        return calibrated(scores, training.ranks[reached.data.labels[reached.rows]]).loss
+        scores = self._scores_on(training, reached.data.rows, reached.rows)
+        labels, weights = reached.data.labels[reached.rows], reached.data.weights
+        of_rows = weights[reached.rows] if weights.size else None
+        return calibrated(scores, training.ranks[labels], of_rows).loss
+
+    def _scores_on(self, training: PlaneTraining, rows: Any, order: Array) -> Array:
+        """Scores of the classes; rows with directions share the loop of those without."""
+        record, seen = self._record_of(training), self._prediction_rows(training, rows)
+        parts = in_parts(seen, order)
+        return np.concatenate([record.class_scores(some, places) for _, some, places in parts])
 
     def _begun_again(
         self, before: PlaneTraining, data: TrainingData, members: Array

@@ -20,7 +20,7 @@ from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.search.halving import Judgement, calibrated
 from polyplane.estimator.search.relevance import Worth, mean_worth, weights_of
-from polyplane.model.input.column_maps import ColumnMap, can_turn, column_map
+from polyplane.model.input.column_maps import AS_IS, ColumnMap, can_turn, column_map
 
 __all__ = [
     "FEW_ROWS",
@@ -109,7 +109,8 @@ class Trials:
         n_most = members.size if takes_all else n_most
         chosen = self.chosen = np.sort(np.random.default_rng(seed).permutation(members)[:n_most])
         self.n_rows, self.is_sample = members.size, chosen.size < members.size
-        weights = data.weights[chosen] if data.weights.size else np.ones(chosen.size, np.float32)
+        self.has_weights = bool(data.weights.size)
+        weights = data.weights[chosen] if self.has_weights else np.ones(chosen.size, np.float32)
         self.data = TrainingData(packed(data.rows, chosen), data.labels[chosen], weights)
         order, share = in_place(chosen.size), machine.validation_fraction
         self.splits = [
@@ -137,8 +138,8 @@ class Trials:
         if not is_set:
             maps = {k: one for k, one in maps.items() if one.count_knotted() <= MOST_KNOTTED}
         if not any(columns.has_knots for columns in maps.values()):
-            view = next(iter(maps))
-            return {view: maps[view]}
+            view, columns = next(iter(maps.items()))
+            return {View(AS_IS, False) if columns.is_as_is else view: columns}
         is_open = machine.directions == "auto" and self.labels.size < MANY_CLASSES
         if is_open or machine.directions == "principal":
             turned = [View(view.kind, True) for view, one in maps.items() if can_turn(one)]
@@ -152,7 +153,7 @@ class Trials:
 
     def is_table(self) -> bool:
         """Whether columns are mapped, and not left alone."""
-        return next(iter(self.maps.values())).table is not None
+        return not next(iter(self.maps.values())).is_as_is
 
     def is_small_sample(self) -> bool:
         """Whether trials saw too few of the rows to speak for all of them."""
@@ -197,8 +198,14 @@ class Trials:
             for_each(
                 lambda k, report: flat[k].go_to(n_passes, report), len(flat), n_threads, report
             )
-            self.judgements[key] = _joined([_judgement(of, n_passes) for of in trials])
+            weights = [self._weights_held_out(place) for place in places]
+            of_splits = zip(trials, weights, strict=True)
+            self.judgements[key] = _joined([_judgement(*of, n_passes) for of in of_splits])
         return self.judgements[key]
+
+    def _weights_held_out(self, place: int) -> Array | None:
+        """Of the rows by which a split is judged; None if all count alike."""
+        return self.data.weights[self.splits[place][1]] if self.has_weights else None
 
     def _trial(self, setting: Setting, place: int, member: int) -> "Trial":
         key = tuple(sorted(setting.items())), place, member
@@ -262,10 +269,10 @@ class Trial:
             self.scores[n_passes] = self.begun.go_on(more, report)
 
 
-def _judgement(members: list[Trial], n_passes: int) -> Judgement:
+def _judgement(members: list[Trial], weights: Array | None, n_passes: int) -> Judgement:
     """Of the mean scores of the members of an ensemble."""
     scores = np.mean([trial.scores[n_passes][0] for trial in members], axis=0)
-    return calibrated(scores, members[0].scores[n_passes][1])
+    return calibrated(scores, members[0].scores[n_passes][1], weights)
 
 
 def _joined(judgements: list[Judgement]) -> Judgement:

@@ -1,6 +1,7 @@
 """How a classifier sees the columns of X, so that nobody has to scale them first.
 
-Kinds    plain    real columns are standardised
+Kinds    as-is    columns are left alone, all of them
+         plain    real columns are standardised
          rank     real columns are there twice, standardised and as their standardised ranks:
                   rank(x) is the share of rows below x and half of those equal to it
          knots    the same, and eight hats a column, so that planes can bend along it
@@ -10,7 +11,8 @@ Knots    values that are met often have one each, the others lie evenly among th
 Others   columns of 0 and 1 are left as they are, so that sparse rows stay sparse; unless plain, a
          column of 3 to 8 values is a category, with a hat for each of them and no linear feature.
          Columns that never change say nothing and are dropped. Data in which many columns are of
-         one kind and without a sign, such as texts and images, are left alone altogether.
+         one kind and without a sign, such as texts and images, are left alone altogether, unless
+         they must be mapped: what is found by itself is "as-is" then, whatever was asked for.
 Length   values and ranks have the squared length 1/2 each, as all of a column's hats have that of
          their level; one factor then brings the whole to length 1 in the root mean square: steps
          then suit all data. The constant feature is 1 beside them; data left alone get one as long
@@ -54,9 +56,10 @@ from polyplane.engine.rows.storage import (
 )
 from polyplane.engine.rows.turned import Turn, n_directions, turned_rows
 
-__all__ = ["KINDS", "ColumnMap", "FoldedMap", "can_turn", "column_map", "compact_rows"]
+__all__ = ["AS_IS", "KINDS", "ColumnMap", "FoldedMap", "can_turn", "column_map", "compact_rows"]
 
-KINDS = "plain", "rank", "knots", "fine"
+AS_IS = "as-is"
+KINDS = "plain", "rank", "knots", "fine"  # of maps
 LEVELS = {"rank": (), "knots": ((8, 0.3),), "fine": ((8, 1.0), (32, 1.0), (128, 1.0))}
 # hats of a column, and their share of the squared length
 MOST_KNOTS = {"rank": 64, "knots": 64, "fine": 128}
@@ -106,6 +109,11 @@ class ColumnMap:
     constant: float  # value of the constant feature in training, where there is an intercept
     used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
     turn: Turn | None = None  # that adds columns before they are mapped
+
+    @property
+    def is_as_is(self) -> bool:
+        """Whether columns are left alone."""
+        return self.table is None
 
     @property
     def has_knots(self) -> bool:
@@ -386,16 +394,18 @@ def column_map(
 ) -> ColumnMap:
     """The map of this kind for dense or CSR rows, found from the rows of `order`.
 
-    It may leave out columns that none of all rows uses. Texts and images are left alone, unless
-    they must be mapped. Directions are there if it turns, and can: plain columns do not.
+    Columns left alone may leave out those that none of all rows uses. Texts and images are left
+    alone, unless they must be mapped. Directions are there if it turns, and can: plain columns do
+    not.
     """
-    if kind not in KINDS:
-        raise ValueError(f"columns must be one of {', '.join(KINDS)}, not {kind!r}.")
+    if kind not in (AS_IS, *KINDS):
+        raise ValueError(f"columns must be one of {', '.join((AS_IS, *KINDS))}, not {kind!r}.")
+    must_map = must_map and kind != AS_IS
     used = _few_in_use(rows, n_columns) if may_leave_out and not must_map else None
     seen = rows if used is None else compact_rows(rows, used)
     n_features = n_columns if used is None else used.size
     statistics = column_statistics(seen, order, n_features)
-    is_left_alone = used is not None or not _is_tabular(statistics, order.size)
+    is_left_alone = kind == AS_IS or used is not None or not _is_tabular(statistics, order.size)
     if is_left_alone and not must_map:
         length = _root_mean_square_length(statistics) or 1.0
         return ColumnMap(None, n_columns, n_features, length, used)

@@ -55,7 +55,7 @@ POLYPLANES = [
 ]
 BY_SAMPLE = [
     *POLYPLANES,
-    pp.PolyplaneClassifier(random_state=1, max_iter=3),
+    pp.PolyplaneClassifier(random_state=1, max_iter=3, learn_from="most"),
     pp.AMMClassifier(random_state=1, max_iter=3, alpha="auto", prune_interval=100),
     pp.MMClassifier(random_state=1, max_iter=3, init="kmeans"),
 ]
