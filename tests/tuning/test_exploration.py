@@ -375,3 +375,11 @@ def test_bad_budgets_are_refused(bad):
 
 def test_the_content_of_a_page_is_plain(found):
     assert json.loads(json.dumps(found.content, default=str))
+
+
+def test_a_result_is_a_few_lines_at_a_prompt(found):
+    shown = repr(found)
+    assert shown.startswith(f"Exploration: {found.verdict}\n{found.summary}\n")
+    assert len(shown) < 2_000
+    for name in found.models:
+        assert f"\n{name} " in shown

@@ -25,10 +25,15 @@ BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
 NOTICED = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
+WITHOUT_ALL = "linear", "noise"  # verdicts for which machines must have been tried that bend
+LACKING = (
+    "But there was no time to compile the loops of machines that see more, which happens once on "
+    "a machine: explore again."
+)
 Watch = Callable[[Run], None]
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """A result with a page of its own."""
 
@@ -36,10 +41,21 @@ class Report:
     summary: str  # words
     table: list[dict[str, Any]]  # a line for each machine
     models: dict[str, Any]  # fitted without a part of the sample, on which they were judged
-    content: Mapping[str, Any] = field(repr=False)  # all that the page shows
+    content: Mapping[str, Any]  # all that the page shows
 
     def __str__(self) -> str:
         return self.summary
+
+    def __repr__(self) -> str:
+        """What fits at a prompt; models and their settings would fill it for pages."""
+        named = max(len(line["machine"]) for line in self.table) if self.table else 0
+        machines = [
+            f"{line['machine']:{named}}  {line['error']:7.2%} wrong  "
+            f"{line['microseconds']:8.3g} µs a row  {line['rows']:,} rows"
+            for line in self.table
+        ]
+        title = f"{type(self).__name__}: {self.verdict}"
+        return "\n".join([title, self.summary, *machines, "to_html(path) writes the page."])
 
     def to_html(self, path: Any = None) -> str:
         """The page as one text; with a path it is also written there, whole or not at all."""
@@ -55,7 +71,7 @@ class Report:
         return f'<iframe title="polyplane" style="{style}" srcdoc="{page}"></iframe>'
 
 
-@dataclass
+@dataclass(repr=False)
 class Exploration(Report):
     """What machines of different kinds make of some rows, and what follows from it."""
 
@@ -63,7 +79,7 @@ class Exploration(Report):
     outlook: Outlook | None = None
     suspicions: Sequence[Suspicion] = ()
     code: str = ""  # to paste
-    runs: Mapping[str, Sequence[Run]] = field(default_factory=dict, repr=False)
+    runs: Mapping[str, Sequence[Run]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)  # machines, and why
     is_interrupted: bool = False
     seconds: float = 0.0
@@ -133,9 +149,10 @@ def explore_sample(
                 found.result(is_final=False, is_brief=True).to_html(report)
                 has_page = True
             elif report is not None and (is_first or is_due):
-                start = budget.elapsed
+                start, compiled = budget.elapsed, search.compile_seconds
                 found.result(is_final=False).to_html(report)
-                budget.page_seconds = budget.elapsed - start
+                compiled = search.compile_seconds - compiled  # the next page will not need that
+                budget.page_seconds = max(0.0, budget.elapsed - start - compiled)
                 next_page = budget.elapsed + BETWEEN_PAGES
             n_rows = run.n_rows
     except KeyboardInterrupt:
@@ -166,7 +183,10 @@ class Findings:
     ) -> Exploration:
         """All of it, or what takes no time to see."""
         search, sample = self.search, self.search.sample
-        runs, said = search.runs, _without(self.leaking, advice(search.runs, sample.y))
+        runs, said = search.runs, advice(search.runs, sample.y)
+        if search.has_compiled and search.lacks and said.verdict in WITHOUT_ALL:
+            said = replace(said, verdict="more-data", sentence=f"{said.sentence} {LACKING}")
+        said = _without(self.leaking, said)
         planes = best_of(runs, PLANES)
         shown = Shown(
             said.machine,

@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier
 
+from polyplane.engine.order import in_place
 from polyplane.engine.rows.products import n_mapped
+from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.poly2 import Poly2Classifier
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.kernel.huller import HullerClassifier
+from polyplane.model.input.column_maps import AS_IS, column_map
 from polyplane.report.columns import dense, is_sparse
 
 __all__ = ["LADDER", "MACHINES", "Machine", "Setting", "machines_for"]
@@ -30,6 +33,7 @@ ALPHAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 MOST_CURVED = 300  # columns with hats: more take long, and images and texts have no curves
 MOST_MULTIPLIED = 3_000  # columns
 MOST_PRODUCTS = 1 << 20  # beyond, they are hashed
+ROWS_LOOKED_AT = 5_000  # to tell images and texts from tables
 SLACK = 10.0  # price of the Huller's quadratic slack: a hard margin learns noise by heart
 ONE_PLANE: dict[str, Any] = {  # a class is one plane: logistic regression of what columns become
     "n_planes": 1, "units": 1, "directions": "none", "learn_from": "all", "loss": "cross-entropy",
@@ -55,7 +59,9 @@ class Setting:
         """The classifier, not fitted."""
         if self.kind is DummyClassifier:
             return DummyClassifier(strategy="most_frequent")
-        return self.kind(**self.parameters, random_state=seed, n_jobs=n_jobs)
+        is_set = self.kind is PolyplaneClassifier and not self.is_open
+        given = {"search": False} if is_set else {}  # nor a trial to calibrate: errors are asked
+        return self.kind(**{**given, **self.parameters}, random_state=seed, n_jobs=n_jobs)
 
 
 @dataclass(frozen=True)
@@ -86,14 +92,25 @@ def _path(kind: Any, **parameters: Any) -> list[Setting]:
 
 
 def _linear(X: Any) -> list[Setting]:
+    columns = AS_IS if _is_as_is(X) else "plain"
     softmax = [
         Setting(
             PolyplaneClassifier,
-            ONE_PLANE | {"columns": "plain", "step_size": 0.03, "shrinkage": shrinkage},
+            ONE_PLANE | {"columns": columns, "step_size": 0.03, "shrinkage": shrinkage},
         )
         for shrinkage in (0.01, 0.1)
     ]
     return _path(PegasosClassifier) + softmax
+
+
+def _is_as_is(X: Any) -> bool:
+    """Whether these are images or texts, which would be other data if they were standardised."""
+    some = X[:ROWS_LOOKED_AT]
+    if np.isnan(some.data if is_sparse(some) else some).any():
+        return False  # a table with gaps
+    rows = csr_rows(some, 1.0) if is_sparse(some) else dense_rows(some, 1.0)
+    order = in_place(some.shape[0])
+    return column_map(rows, order, X.shape[1], "plain", may_leave_out=True).is_as_is
 
 
 def _additive(X: Any) -> list[Setting]:

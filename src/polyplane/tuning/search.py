@@ -46,12 +46,15 @@ NOT_BEHIND = 2.0  # standard errors, within which settings are tried again
 IMITATORS = LINEAR, ADDITIVE  # of machines that lead, perhaps because labels are wrong
 CLEARLY_LESS = 0.6  # times the error of a simpler machine: it could not imitate that
 CHEAP = 0.02  # of the seconds, for which a machine grows although it is behind
+DEARER = 1.6  # times the first loops that those of other machines take to compile, at most
+OF_PAGES = 0.75  # times the first loops that those which explain rows take
 EARLY = "majority", "linear"  # which run however late it is
-NEXT = "amm"  # whose loops are those of the linear machine
+NEXT = "amm"  # whose loops are those of the linear machine, so that it may come late as well
 PACKED = PegasosClassifier, AMMClassifier  # of which several alphas cost less than as many fits
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
 QUICK = {"search": False}  # for an answer soon: first guesses
 SMALL = QUICK | {"n_planes": 8, "units": 1, "shrinkage": 1.0}  # the same for few or noisy rows
+NOTICED = 0.5  # seconds of compilation, more than loading loops takes
 NO_TIME = "there was no time for it"
 NO_TIME_TO_COMPILE = (
     "there was no time to compile its loops, which happens once on a machine: explore again"
@@ -70,7 +73,8 @@ class Search:
         self.runs: dict[str, list[Run]] = {}  # of each machine by size of the sample
         self.compilation: Compilation | None = None
         self._compiled: set[Any] = set()  # kinds of settings whose loops are there
-        self._longest = 0.0  # seconds that the loops of one of them took
+        self._first_loops: float | None = None  # seconds that the linear machine's took to compile
+        self._longest_loops = 0.0  # and those of any
         self._seen: dict[Any, tuple[int, float]] = {}  # rows and seconds of a fit, by kind
 
     def work(self) -> Iterator[Run]:
@@ -119,6 +123,17 @@ class Search:
         """That went into compilation, which the next exploration will not need."""
         return 0.0 if self.compilation is None else self.compilation.seconds
 
+    @property
+    def lacks(self) -> list[str]:
+        """Machines without which little can be said, and for which there was no time so far."""
+        names = [machine.name for machine in self.machines if machine.name in NEEDED]
+        return [name for name in names if name not in self.runs]
+
+    @property
+    def has_compiled(self) -> bool:
+        """Whether loops were not on disk: machines may be missing that the next time are there."""
+        return self._longest_loops >= NOTICED
+
     def _with_time_left(self, n_rows: int) -> Iterator[Run]:
         """Where all rows are known, machines that had only guessed their settings find them."""
         splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
@@ -149,9 +164,7 @@ class Search:
 
     def _next_rows(self, n_before: int) -> int | None:
         """The next sample, of machines that can afford it."""
-        if any(
-            machine.name in NEEDED and machine.name not in self.runs for machine in self.machines
-        ):
+        if self.lacks and not self.has_compiled:
             return None  # there was no time for them on this one
 
         def price(n_rows: int) -> float:
@@ -238,11 +251,16 @@ class Search:
         return True
 
     def _compile(self, setting: Setting) -> bool:
-        """Have the loops of a setting compiled; False where there is no time for that."""
+        """Have the loops of a setting compiled; False where there is no time for that.
+
+        How long that may take is learned from the first, those of the linear machine: nothing
+        where they were on disk. Then the page will have to compile its own, too.
+        """
         kind = _kind_of(setting)
         if self.budget.rows or kind in self._compiled:
             return True
-        if not self.budget.allows(self._longest):
+        is_shared = setting.kind in PACKED and any(one in PACKED for one, *_ in self._compiled)
+        if not is_shared and not self._may_compile():
             return False
         before = self.compile_seconds
         n_classes = np.unique(self.sample.y).size
@@ -250,8 +268,16 @@ class Search:
         with contextlib.suppress(ValueError):  # real rows will tell what is wrong
             self._made(setting).fit(X, y).predict(X)
         self._compiled.add(kind)
-        self._longest = max(self._longest, self.compile_seconds - before)
+        seconds = self.compile_seconds - before
+        if self._first_loops is None and setting.kind in PACKED:
+            self._first_loops = seconds
+            self.budget.page_seconds = max(self.budget.page_seconds, OF_PAGES * seconds)
+        self._longest_loops = max(self._longest_loops, seconds)
         return True
+
+    def _may_compile(self) -> bool:
+        """Whether there is time for the loops of another machine."""
+        return self.budget.allows(max(self._longest_loops, DEARER * (self._first_loops or 0.0)))
 
     def _now(self) -> float:
         return time.perf_counter() if self.compilation is None else self.compilation.clock()
@@ -268,9 +294,9 @@ class Search:
             return None
         if not is_first and not self._may_grow(machine, seconds):
             return None
-        is_new = machine.name not in self.runs and machine.name not in EARLY
+        is_new = machine.name not in self.runs and machine.name not in (*EARLY, NEXT)
         if self.budget.left == 0 or (is_new and self.budget.is_late):
-            self._leave_out(machine, NO_TIME)
+            self._leave_out(machine, NO_TIME_TO_COMPILE if self.has_compiled else NO_TIME)
             return None
         run = Run(machine.name, n_rows, self.n_folds)
         start = time.perf_counter()
@@ -286,7 +312,8 @@ class Search:
             self._judge(run, n_rows, splits)
         except (ValueError, MemoryError, FloatingPointError) as error:
             self.left_out[machine.name] = str(error) or type(error).__name__
-            self.machines.remove(machine)
+            if machine in self.machines:  # a machine that comes again may fail again
+                self.machines.remove(machine)
             return None
         fits = run.trial.seconds if machine.searches else [*run.tuning, *run.trial.seconds]
         run.fit_seconds = max(1e-6, float(np.median(fits)))
@@ -395,6 +422,8 @@ class Search:
         path = _path_in(machine.settings(self.sample.X[: run.n_rows]))
         if not _path_in(settings) or not self._has_time(machine, path[0], run.n_rows):
             return False
+        if not self.budget.rows and not self._may_compile():  # side by side they have their own
+            return False
         X, y, start = self.sample.X, self.sample.y, self._now()
         *before, made = steps_of(self._made(path[0]))
         rows, held = X[training], X[held_out]
@@ -415,7 +444,8 @@ class Search:
     def _has_time(self, machine: Machine, setting: Setting, n_rows: int) -> bool:
         """Whether a setting may be tried; of a machine that has none, why is kept."""
         if machine.name in self.runs and not self._comes_again(machine, n_rows):
-            return True  # its price on this sample has been allowed
+            is_known = any(setting.kind is one for one, *_ in self._compiled)
+            return is_known or self._compile(setting)  # its price on this sample has been allowed
         if machine.name in EARLY and setting == machine.settings(self.sample.X)[0]:
             return self._compile(setting)  # nothing has been compiled yet, so there is time
         why = self._can_try(setting, machine.growth, n_rows)
