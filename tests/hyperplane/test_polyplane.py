@@ -607,6 +607,21 @@ def test_real_data_digits_in_bytes():
 
 
 @needs_compilation
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_as_steps_see_them_score_what_folded_planes_score(kind, is_sparse):
+    """By the one a search judges rows held out, by the other a model predicts."""
+    X, y = board()
+    X = sp.csr_matrix(X) if is_sparse else X
+    model = classifier(columns=kind, units=2, n_planes=4, n_estimators=2, directions="principal")
+    training = training_of(model.fit(X, y))
+    data = model._read_training(X, y, None, None, False)[0]
+    seen = searched_fit.written_out(training.own.columns, data).rows
+    some = np.arange(0, 600, 7)
+    folded = model._scores_on(training, data.rows, some)
+    np.testing.assert_allclose(model._scores_as_seen(training, seen, some), folded, atol=1e-4)
+
+
 def test_one_hot_columns_do_not_keep_real_ones_from_their_knots():
     generator = np.random.default_rng(0)
     flags = np.eye(700)[generator.integers(0, 700, 900)]

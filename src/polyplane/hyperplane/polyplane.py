@@ -74,9 +74,8 @@ from polyplane.estimator.planes.training import NO_CHOICE, OwnState, PlaneModel,
 from polyplane.estimator.search.compression import compress_model
 from polyplane.estimator.search.prototypes import (
     Prototypes,
-    groups_of_few,
     in_units,
-    margin_of,
+    margins_between,
     prototypes_of,
     squared_length_of,
 )
@@ -494,10 +493,7 @@ class PolyplaneClassifier(SearchedFit):
         known = start_of(training).margins
         key = (*model.codes.tolist(), n_planes, init, model.seed)
         if key not in known:
-            margin = margin_of(model, data, members, made)
-            few = groups_of_few(made, FEW) if n_planes > FEW else []
-            of_few = [margin_of(model, data, members, of) for of in few] or [margin]
-            known[key] = margin, float(np.mean(of_few))
+            known[key] = margins_between(model, data, members, made, FEW)
         margins.margin, margins.wide_margin = known[key]
         n_units = margins.n_units = self._n_units()
         if self._follows_squared_hinges():
@@ -520,12 +516,14 @@ class PolyplaneClassifier(SearchedFit):
     # ---- end -------------------------------------------------------------------------------
 
     def _finish(self, model: PlaneModel) -> FinishedPlanes:
+        seen = self._finish_as_seen(model)
+        return seen._replace(sums=model.own.columns.folded(seen.sums, model.constant))
+
+    def _finish_as_seen(self, model: PlaneModel) -> FinishedPlanes:
         lanes = live_lanes(model.planes)
         sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
-        scale = planes_scale(model.rule, model.n_steps) if model.rule is not None else 1
-        sums = model.own.columns.folded(sums * scale, model.constant)
         owner, ones = model.planes.owner[lanes], np.ones(lanes.size, np.float32)
-        return FinishedPlanes(sums, owner, ones, model.own.n_units)
+        return FinishedPlanes(sums * self._scale_of(model), owner, ones, model.own.n_units)
 
     def _prediction_rows(self, training: PlaneTraining, rows: Any) -> Rows:
         seen: Rows = columns_of(training).for_prediction(rows._replace(constant=np.float32(1)))

@@ -15,6 +15,7 @@ from polyplane.estimator.search.prototypes import (
     Prototypes,
     groups_of_few,
     margin_of,
+    margins_between,
     matrix_of,
     prototypes_of,
 )
@@ -307,17 +308,30 @@ def test_without_margins_it_is_the_squared_length_of_prototypes(owner):
         assert found == expected
 
 
-@pytest.mark.parametrize("n_planes", [1, 2, 3, 10])
-def test_groups_hold_few_of_each_class(n_planes):
+@pytest.mark.parametrize("n_few", [1, 2, 3, 10])
+def test_groups_hold_few_of_each_class(n_few):
     owner = np.array([1, 0, 1, 1, 0, 2, 1, 0, 2], np.int32)
-    made = Prototypes(np.arange(18, dtype=np.float32).reshape(9, 2), owner)
-    groups = groups_of_few(made, n_planes)
-    assert len(groups) == max(1, 2 // n_planes)  # the smallest class has two
-    for g, few in enumerate(groups):
-        place = np.array([(owner[:k] == owner[k]).sum() for k in range(9)])
-        expected = np.flatnonzero(place // n_planes == g)
-        assert few.planes[:, 0].tolist() == (2 * expected).tolist()
-        assert few.owner.tolist() == owner[expected].tolist()
+    groups = groups_of_few(owner, n_few)
+    n_groups = max(1, 2 // n_few)  # the smallest class has two
+    place = np.array([(owner[:k] == owner[k]).sum() for k in range(9)])
+    expected = [one // n_few if one // n_few < n_groups else -1 for one in place]
+    assert groups.tolist() == expected
+
+
+@pytest.mark.parametrize("n_few", [1, 2, 4])
+def test_between_few_it_is_the_mean_of_their_margins(n_few):
+    X, _ = clustered(n=90, n_clusters=9)
+    y = np.arange(90) % 3
+    model, data, members = model_of(5, (0, 1, 2)), data_of(X, y), np.arange(90)
+    made = prototypes_of(model, data, members, np.arange(3), 4, "subset")
+    of_all, of_few = margins_between(model, data, members, made, n_few)
+    groups = groups_of_few(made.owner, n_few)
+    parts = [Prototypes(made.planes[groups == g], made.owner[groups == g]) for g in set(groups)]
+    assert len(parts) == 4 // n_few
+    assert of_all == margin_of(model, data, members, made)
+    assert of_few == pytest.approx(
+        np.mean([margin_by_loop(X, y, part, 1.0) for part in parts]), rel=1e-4
+    )
 
 
 def test_of_many_rows_some_tell_the_margin():

@@ -57,9 +57,11 @@ def interrupts_wait() -> Iterator[Callable[[], None]]:
 
     What is yielded lets it through: a place in the middle where everything is in order.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield _nothing_waits
+        return
     usual: Any = signal.getsignal(signal.SIGINT)
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or not callable(usual) or getattr(usual, "waits", False):
+    if not callable(usual) or getattr(usual, "waits", False):
         yield _nothing_waits
         return
     pressed: list[tuple[int, Any]] = []

@@ -22,6 +22,7 @@ __all__ = [
     "groups_of_few",
     "in_units",
     "margin_of",
+    "margins_between",
     "prototypes_of",
     "squared_length_of",
 ]
@@ -128,22 +129,6 @@ def _lloyd(points: Array, n_centres: int, generator: np.random.Generator) -> Arr
     return centres
 
 
-def groups_of_few(prototypes: Prototypes, n_planes: int) -> list[Prototypes]:
-    """Parts with at most so many prototypes of each class; a last part that is smaller is left out.
-
-    What is measured between few prototypes depends on which: several groups are steadier than one.
-    """
-    place = np.zeros(prototypes.owner.size, int)
-    for code in np.unique(prototypes.owner):
-        is_own = prototypes.owner == code
-        place[is_own] = np.arange(is_own.sum())
-    n_groups = max(1, min(np.bincount(prototypes.owner)[np.unique(prototypes.owner)]) // n_planes)
-    return [
-        Prototypes(prototypes.planes[is_in], prototypes.owner[is_in])
-        for is_in in (place // n_planes == g for g in range(n_groups))
-    ]
-
-
 def in_units(prototypes: Prototypes, n_units: int) -> Prototypes:
     """The prototypes of each class dealt out to its units, with units as their owners.
 
@@ -164,19 +149,56 @@ def margin_of(
 ) -> float:
     """Median distance, over some rows, between the best own and the best other plane's score.
 
-    The more prototypes there are, the smaller it is: see `groups_of_few`.
+    The more prototypes there are, the smaller it is.
+    """
+    return margins_between(model, data, members, prototypes, len(prototypes.owner))[0]
+
+
+def margins_between(
+    model: PlaneModel, data: TrainingData, members: Array, prototypes: Prototypes, n_few: int
+) -> tuple[float, float]:
+    """The margin between all prototypes, and its mean between `n_few` of each class at a time.
+
+    What is measured between few depends on which: several groups are steadier than one.
     """
     generator = np.random.default_rng([model.seed, len(prototypes.owner)])
     some = np.sort(generator.permutation(members)[:ROWS_FOR_MARGIN])
     scores = products(data.rows, some, prototypes.planes.T)
-    is_own = prototypes.owner == model.codes[data.labels[some]][:, None]
+    codes = model.codes[data.labels[some]]
+
+    def margin(is_in: Array) -> float:
+        found = _median_margin(scores[:, is_in], prototypes.owner[is_in], codes)
+        planes = prototypes.planes[is_in, 1:]
+        return found or float(np.square(planes).sum(axis=1).mean()) or 1.0
+
+    of_all = margin(np.ones(len(prototypes.owner), bool))
+    group = groups_of_few(prototypes.owner, n_few)
+    n_groups = int(group.max()) + 1
+    if n_groups == 1 and (group == 0).all():
+        return of_all, of_all
+    return of_all, float(np.mean([margin(group == g) for g in range(n_groups)]))
+
+
+def _median_margin(scores: Array, owner: Array, codes: Array) -> float:
+    """0 where there is none: rows are of one class, or all alike."""
+    is_own = owner == codes[:, None]
     own = np.where(is_own, scores, -np.inf).max(axis=1)
     other = np.where(is_own, -np.inf, scores).max(axis=1)
     margins = np.abs(own - other)
     margins = margins[np.isfinite(margins) & (margins > 0)]
-    if margins.size == 0:  # of one class, or rows that are all alike
-        return float(np.square(prototypes.planes[:, 1:]).sum(axis=1).mean()) or 1.0
-    return float(np.median(margins))
+    return float(np.median(margins)) if margins.size else 0.0
+
+
+def groups_of_few(owner: Array, n_few: int) -> Array:
+    """The group of each prototype, with at most so many of each class; -1 of what is left over."""
+    place = np.zeros(owner.size, int)
+    for code in np.unique(owner):
+        is_own = owner == code
+        place[is_own] = np.arange(is_own.sum())
+    counts = np.bincount(owner)[np.unique(owner)]
+    n_groups = max(1, int(counts.min()) // n_few)
+    group = place // n_few
+    return np.where(group < n_groups, group, -1)
 
 
 def squared_length_of(model: PlaneModel, data: TrainingData, members: Array) -> float:

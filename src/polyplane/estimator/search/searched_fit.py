@@ -21,12 +21,13 @@ from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.new_models import seed_of
-from polyplane.estimator.planes.training import PlaneTraining
+from polyplane.estimator.planes.training import PlaneModel, PlaneTraining
 from polyplane.estimator.search.candidates import Candidates
 from polyplane.estimator.search.halving import calibrated
 from polyplane.estimator.search.relevance import Worth, weights_of, worth_of
 from polyplane.estimator.search.trials import Begun, Problem, Setting, Split, View
 from polyplane.model.input.column_maps import ColumnMap
+from polyplane.model.plane_record import FinishedPlanes
 
 __all__ = ["SearchedFit", "written_out"]
 
@@ -75,6 +76,10 @@ class SearchedFit(HyperplaneClassifier):
 
     def _columns_of(self, training: PlaneTraining) -> ColumnMap:
         """How a training that has begun sees columns."""
+        raise NotImplementedError
+
+    def _finish_as_seen(self, model: PlaneModel) -> FinishedPlanes:
+        """The planes that a model has reached, for rows as steps see them."""
         raise NotImplementedError
 
     # ---- settings ------------------------------------------------------------------------
@@ -168,7 +173,7 @@ class SearchedFit(HyperplaneClassifier):
             if not training.models:
                 trial._meet(training, labels, seen)
             trial._make_passes(training, seen, split.members, None, report)
-            scores = trial._scores_on(training, split.data.rows, split.held_out)
+            scores = trial._scores_as_seen(training, seen.rows, split.held_out)
             return scores, training.ranks[split.data.labels[split.held_out]]
 
         def worth() -> Worth:
@@ -215,6 +220,13 @@ class SearchedFit(HyperplaneClassifier):
         labels, weights = reached.data.labels[reached.rows], reached.data.weights
         of_rows = weights[reached.rows] if weights.size else None
         return calibrated(scores, training.ranks[labels], of_rows).loss
+
+    def _scores_as_seen(self, training: PlaneTraining, rows: Any, order: Array) -> Array:
+        """Scores of the classes on rows as steps see them: planes need not be folded for these."""
+        record = training.record(
+            self._finish_as_seen, self.combine, self._empty_score(), self._is_soft(), 1.0
+        )
+        return record.class_scores(rows, order)
 
     def _scores_on(self, training: PlaneTraining, rows: Any, order: Array) -> Array:
         """Scores of the classes; rows with directions share the loop of those without."""
