@@ -27,7 +27,7 @@ __all__ = ["compress_model", "needed_planes"]
 ROWS_TO_COMPRESS = 4_000
 LEAST_CHANGE, MOST_CHANGE = 1e-3, 3e-3  # of the mean probability of a row's class: planes may go
 CHANGE_OF_MISS = 0.015  # the same as a share of what probabilities lack: clean data want less
-SHARES_AT_ONCE = (0.25, 0.05, 0.01)  # of the planes, that go between two looks; one at least
+SHARES_AT_ONCE = (0.25, 0.05, 0.01)  # of the planes, that go between two looks; in the end one
 MOST_LOG_ODDS = 700.0  # which float64 can hold as odds
 
 
@@ -45,40 +45,35 @@ def needed_planes(
     probabilities lack of 1 in the mean; every unit keeps a plane.
     """
     order = np.argsort(owner, kind="stable")
-    planes = _Planes(np.asarray(scores, np.float64)[:, order], owner[order], labels, n_units)
+    by_plane = np.ascontiguousarray(scores.T[order], np.float64)
+    planes = _Planes(by_plane, owner[order], labels, n_units)
     before = planes.look().probability
     most = most_change(1 - float(before.mean())) if callable(most_change) else most_change
-    while True:
-        n_of_unit = np.add.reduceat(planes.is_kept, planes.starts[:-1], dtype=int)
-        expendable = planes.by_change(before)
-        expendable = expendable[n_of_unit[planes.unit[expendable]] > 1]
-        for share in SHARES_AT_ONCE:
-            fewer = planes.is_kept.copy()
-            fewer[expendable[: max(1, int(share * fewer.sum()))]] = False
-            has_all = np.logical_or.reduceat(fewer, planes.starts[:-1]).all()
-            if expendable.size == 0 or not has_all:
-                continue
-            now = planes.look(fewer)
-            if np.abs(now.probability - before).mean() <= most:
-                planes.take(now)
+    for share in SHARES_AT_ONCE:
+        while True:
+            fewer = planes.fewer(share, before)
+            if fewer is None:
                 break
-        else:
-            kept: Array = np.sort(order[planes.is_kept])
-            return kept
+            now = planes.look(fewer)
+            if np.abs(now.probability - before).mean() > most:
+                break
+            planes.take(now)
+    kept: Array = np.sort(order[planes.is_kept])
+    return kept
 
 
 class _Look(NamedTuple):
     """What some of the planes make of the rows."""
 
     is_kept: Array
-    top: Array  # [row, unit] plane with the largest part
-    rest: Array  # [row, unit] sum of the other parts
-    odds: Array  # [row, class] exp(score), relative to the best of the classes other than the row's
+    top: Array  # [unit, row] plane with the largest part
+    rest: Array  # [unit, row] sum of the other parts
+    odds: Array  # [class, row] exp(score), relative to the best of the classes other than the row's
     probability: Array  # [row] of its class
 
 
 class _Planes:
-    """Planes by unit, of which fewer and fewer are kept."""
+    """Planes by unit, of which fewer and fewer are kept; all arrays are [plane or unit, row]."""
 
     def __init__(self, scores: Array, owner: Array, labels: Array, n_units: int) -> None:
         units, first, self.unit = np.unique(owner, return_index=True, return_inverse=True)
@@ -86,33 +81,47 @@ class _Planes:
         self.starts = np.append(first, owner.size)
         classes, self.class_of = np.unique(units // n_units, return_inverse=True)
         self.labels = np.searchsorted(classes, labels)
-        self.best = np.maximum.reduceat(scores, first, axis=1)
-        self.parts = np.exp(scores - self.best[:, self.unit])
+        self.best = np.maximum.reduceat(scores, first, axis=0)
+        self.parts = np.exp(scores - self.best[self.unit])
         self.is_kept = np.ones(owner.size, np.bool_)
+        self.ranking: Array | None = None  # of the planes kept, once it is known
 
     def look(self, is_kept: Array | None = None) -> _Look:
         """At what these planes, or all, would make of the rows."""
         is_kept = self.is_kept if is_kept is None else is_kept
         top, rest = np.empty(self.best.shape, np.int64), np.empty(self.best.shape)
         sums_of_units(self.scores, is_kept, self.starts, self.parts, self.best, top, rest)
-        totals = np.take_along_axis(self.parts, top, axis=1) + rest
+        totals = np.take_along_axis(self.parts, top, axis=0) + rest
         of_unit = self.best + np.log(totals)
-        rows = np.arange(len(totals))
+        rows = np.arange(totals.shape[1])
         is_first = np.flatnonzero(np.diff(self.class_of, prepend=-1))
-        of_class = np.add.reduceat(of_unit, is_first, axis=1)
-        own = of_class[rows, self.labels]
-        of_class[rows, self.labels] = -np.inf
-        best_rival = of_class.max(axis=1)
-        odds = np.exp(of_class - best_rival[:, None])
+        of_class = np.add.reduceat(of_unit, is_first, axis=0)
+        own = of_class[self.labels, rows]
+        of_class[self.labels, rows] = -np.inf
+        best_rival = of_class.max(axis=0)
+        odds = np.exp(of_class - best_rival)
         log_odds = np.clip(own - best_rival, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        probability = special.expit(log_odds - np.log(odds.sum(axis=1)))
-        odds[rows, self.labels] = np.exp(log_odds)
+        probability = special.expit(log_odds - np.log(odds.sum(axis=0)))
+        odds[self.labels, rows] = np.exp(log_odds)
         self.seen = _Look(is_kept, top, rest, odds, probability)
         return self.seen
 
     def take(self, look: _Look) -> None:
         """Keep the planes of a look."""
-        self.is_kept = look.is_kept
+        self.is_kept, self.ranking = look.is_kept, None
+
+    def fewer(self, share: float, before: Array) -> Array | None:
+        """What is kept without this share of it, or one plane; None if a unit had none left."""
+        n_of_unit = np.add.reduceat(self.is_kept, self.starts[:-1], dtype=int)
+        if self.ranking is None:
+            self.ranking = self.by_change(before)
+        expendable = self.ranking
+        expendable = expendable[n_of_unit[self.unit[expendable]] > 1]
+        n_gone = min(max(1, int(share * self.is_kept.sum())), expendable.size)
+        fewer = self.is_kept.copy()
+        fewer[expendable[:n_gone]] = False
+        has_all = bool(np.logical_or.reduceat(fewer, self.starts[:-1]).all())
+        return fewer if n_gone and has_all else None
 
     def by_change(self, before: Array) -> Array:
         """Planes that are kept, by what changes without each of them, least first."""
