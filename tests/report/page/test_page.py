@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import polyplane as pp
 from polyplane.report.columns import Columns, Table
 from polyplane.report.findings import count_region_columns, regions_of
-from polyplane.report.page.charts import axis_of, logs_of, words
+from polyplane.report.page.charts import Chart, axis_of, logs_of, words
 from polyplane.report.page.images import guessed_shape, png
 from polyplane.report.page.sections import SECTIONS
 from polyplane.tuning.budget import Budget
@@ -130,6 +130,33 @@ def test_axes_of_powers_hold_their_values(values):
     axis = logs_of(values, "x", str)
     assert all(0 <= axis.share(value) <= 1 for value in values)
     assert 1 <= len(axis.ticks) <= 8
+
+
+@given(st.lists(st.floats(0.01, 1e4), min_size=1, max_size=5))
+def test_ticks_of_powers_are_round_and_do_not_overlap(values):
+    axis = logs_of(values, "x", lambda v: f"{v:g}")
+    assert all(len(text) <= 6 for _, text in axis.ticks)
+    places = [axis.share(value) for value, _ in axis.ticks]
+    assert np.all(np.diff(places) > 0.04)
+
+
+@given(st.lists(st.integers(0, 2000), min_size=1, max_size=5))
+def test_ticks_of_counts_are_counts(counts):
+    axis = axis_of(counts, "planes", lambda v: f"{v:.0f}", True, is_whole=True)
+    assert all(float(text) == value for value, text in axis.ticks)
+
+
+def test_words_beside_a_mark_leave_other_marks_free():
+    chart = Chart(axis_of([0, 1], "x", str), axis_of([0, 1], "y", str), "two", "")
+    for x, name in ((0.5, "one"), (0.53, "other")):
+        chart.dot(x, 0.5, "", "")
+        chart.label(x, 0.5, name)
+    (one, _), (other, _) = (chart.at(x, 0.5) for x in (0.5, 0.53))
+    drawn = re.findall(
+        r'<text class="label "[^>]* x="([^"]*)"[^>]*text-anchor="(\w+)"', chart.svg()
+    )
+    assert [(float(x) < one, anchor) for x, anchor in drawn] == [(True, "end"), (False, "start")]
+    assert float(drawn[1][0]) > other
 
 
 def test_pictures_are_found_and_written():

@@ -25,7 +25,7 @@ def history(content: Content) -> str:
     if len(notes) < 2:
         return "<p>No machine that grows planes was trained.</p>"
     steps = [n["step"] for n in notes]
-    x = logs_of(steps, "steps", lambda v: f"{v:,.0f}")
+    x = logs_of(steps, "steps", lambda v: f"{v:,.0f}", is_whole=True)
     errors = [(n["step"], n["error"]) for n in notes if math.isfinite(n["error"])]
     y = axis_of([e for _, e in errors], "error since the point before", whole_percent, True)
     first = Chart(x, y, "Error by step",
@@ -34,7 +34,7 @@ def history(content: Content) -> str:
     first.line(errors, "best")
     top = [n[k] for n in notes for k in ("planes", "created", "pruned")]
     last = notes[-1]
-    second = Chart(x, axis_of(top, "planes", lambda v: f"{v:,.0f}", True), "Planes by step",
+    second = Chart(x, axis_of(top, "planes", lambda v: f"{v:,.0f}", True, True), "Planes by step",
                    f"{last['planes']:.0f} now, {last['created']:.0f} created, "
                    f"{last['pruned']:.0f} pruned", (460, 280), 72)  # fmt: skip
     for key, kind, name in (("planes", "best", "now"), ("created", "second", "created"),
