@@ -154,6 +154,11 @@ def test_models_predict_tables_as_they_are_laid_out(found):
     assert run.held_out.size == 300
 
 
+def test_lists_are_taken():
+    X, y = problems.xor(100)
+    assert explored(X.tolist(), y.tolist(), 100).n_rows == 100
+
+
 def test_the_code_to_paste_trains_the_model_that_was_found():
     X, y = problems.xor(400)
     found = explored(X, y, 400)
@@ -259,8 +264,14 @@ def test_once_there_are_rows_enough_reading_ends_early(tmp_path, monkeypatch):
         (np.zeros((5, 2)), np.arange(4) % 2, "must go together"),
         (np.zeros(5), np.arange(5) % 2, "dimensions"),
         (np.zeros((4, 2)), np.array([0, 1, np.nan, 0]), "missing values"),
-        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "fractions"),
-        (np.zeros((40, 2)), np.arange(40) == 0, "Only one class"),
+        (np.zeros((4, 2)), np.array(["a", None, "b", "a"], object), "missing values"),
+        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "as of a number to predict"),
+        (np.zeros((900, 2)), np.arange(900) // 2, "450 different values in 900 rows"),
+        (np.eye(40), np.arange(40) == 0, "Only one class"),
+        (np.eye(40), np.arange(40), "No class has 6 rows"),
+        (np.ones((40, 2)), np.arange(40) % 2, "All rows are the same"),
+        (sp.csr_matrix(np.ones((400, 2))), np.arange(400) % 2, "All rows are the same"),
+        (np.full((40, 2), 1e300), np.arange(40) % 2, "X contains infinity"),
     ],
 )
 def test_what_makes_no_sense_is_refused(X, y, words):

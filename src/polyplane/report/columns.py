@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from polyplane.engine.planes.planes import Array
 
-__all__ = ["Columns", "Table", "dense", "is_sparse", "typical_row", "varied"]
+__all__ = ["Columns", "Table", "dense", "has_differences", "is_sparse", "typical_row", "varied"]
 
 LONGEST = 80  # letters of a cell
 
@@ -128,6 +128,20 @@ def is_sparse(X: Any) -> bool:
 def dense(X: Any) -> Array:
     """Rows with all their zeros."""
     return np.asarray(X.todense() if is_sparse(X) else X)
+
+
+def has_differences(X: Any) -> bool:
+    """Whether any row is not like the first; a few tell it as a rule."""
+    for part in (X[:100], X):
+        if is_sparse(part):
+            least, most = (dense(end).ravel() for end in (part.min(axis=0), part.max(axis=0)))
+            differs = bool((least != most).any())
+        else:
+            first = np.broadcast_to(part[:1], part.shape)
+            differs = not np.array_equal(first, part, equal_nan=True)
+        if differs:
+            return True
+    return False
 
 
 def typical_row(table: Table) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from polyplane.report.columns import has_differences
 from polyplane.report.page.page import page_of
 from polyplane.report.suspicions import Suspicion, quoted, suspicions
 from polyplane.tuning.budget import Budget, budget_of
@@ -134,6 +135,8 @@ def explore_sample(
     """The same for a sample; `watch` is called after each run."""
     if n_folds < 2:
         raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
+    if not has_differences(sample.X):
+        raise ValueError("All rows are the same: there is nothing to learn from.")
     noticed = _noticed(sample)
     leaking = _leaking(sample, noticed) if image_shape is None else ()
     search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)

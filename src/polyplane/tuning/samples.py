@@ -13,7 +13,7 @@ import pyarrow as pa
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.reading import Stream, stream
-from polyplane.data.sample import sample
+from polyplane.data.sample import sample, unlike_classes
 from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
@@ -34,6 +34,7 @@ MOST_CELLS = 1 << 27  # of dense rows, half a gigabyte
 FOR_READING = 0.15  # of the seconds; a file that takes longer is known by its first rows
 LONG_ENOUGH = 4.0  # seconds of reading, once there are as many rows as a sample may have
 LONGEST = 200  # letters of a name
+MISSING = "y has missing values: leave such rows out."
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Sample:
 
 def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None) -> Sample:
     """A sample of a matrix, or of a table."""
+    X = np.asarray(X) if isinstance(X, list | tuple) else X
     labels = _labels_of(y)
     n_rows = frame_of(X).n_rows if is_table(X) else X.shape[0]
     if labels.size != n_rows:
@@ -166,14 +168,25 @@ def _labels_of(y: Any) -> Array:
     if labels.ndim != 1:
         raise ValueError(f"y has {labels.ndim} dimensions, expected one label a row.")
     if labels.dtype.kind == "O":
+        if any(_is_missing(label) for label in labels.tolist()):
+            raise ValueError(MISSING)
         labels = labels.astype(str)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y has missing values: leave such rows out.")
-    if labels.dtype.kind == "f" and not np.all(labels == np.rint(labels)):
-        raise ValueError("y has numbers with fractions, as of a number to predict, not classes.")
-    if np.unique(labels).size < 2:
+        raise ValueError(MISSING)
+    kinds = np.unique(labels)
+    what = unlike_classes(kinds, labels.size)
+    if what:
+        raise ValueError(
+            f"y has {kinds.size:,} different values in {labels.size:,} rows, as of {what}, "
+            "expected classes."
+        )
+    if kinds.size < 2:
         raise ValueError("y has but one label, expected two classes at least.")
     return labels
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or type(label).__name__ == "NAType" or label != label
 
 
 def _mixed_order(y: Array, seed: int) -> Array:
@@ -194,9 +207,15 @@ def _most_rows(X: Any) -> int:
 
 
 def _as_floats(X: Any) -> Any:
-    if is_sparse(X):
-        return X.astype(np.float32)
-    return np.ascontiguousarray(X, dtype=np.float32)
+    """Numbers of which something can be learned; gaps are filled later."""
+    with np.errstate(over="ignore"):
+        rows = X.astype(np.float32) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float32)
+    values = rows.data if is_sparse(rows) else rows.ravel()
+    if values.size and np.isinf([np.fmax.reduce(values), np.fmin.reduce(values)]).any():
+        raise ValueError(
+            "X contains infinity, or a number too large for float32: replace or drop such values."
+        )
+    return rows
 
 
 def columns_of(layout: Layout) -> Columns:
