@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import polyplane as pp
 from polyplane.report.page.sections import SECTIONS
+from polyplane.tuning.code import code_of_model
 from tests.tuning import problems
 
 pytestmark = pytest.mark.compiled
@@ -56,6 +57,17 @@ def test_its_page_has_the_same_parts(found, tmp_path):
         assert f'<section id="{key}"' in page
     assert "&lt;logistic&gt;" in page
     assert "<logistic>" not in page
+
+
+@pytest.mark.parametrize(
+    "model",
+    [pp.AMMClassifier(alpha=1e-3), make_pipeline(SimpleImputer(), LogisticRegression(C=0.5))],
+)
+def test_the_code_to_paste_has_its_imports(model):
+    X, y = problems.xor(100)
+    scope = {"X": X, "y": y}
+    exec(code_of_model(model), scope)
+    assert repr(scope["model"]) == repr(model)
 
 
 def test_models_that_are_given_stay_as_they_are():

@@ -17,6 +17,7 @@ from polyplane.data.writing import write
 from polyplane.report.page.page import page_of
 from polyplane.tuning import exploration, samples
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.code import FRAME, GAPS, MATRIX, code_that_makes
 from polyplane.tuning.machines import MACHINES
 from polyplane.tuning.samples import sample_of_file
 from tests.real_data import libsvm_set
@@ -159,12 +160,55 @@ def test_lists_are_taken():
     assert explored(X.tolist(), y.tolist(), 100).n_rows == 100
 
 
+def fitted_by(code, **scope):
+    exec(code, scope)
+    return scope["model"], scope["X"]
+
+
+def table_with_gaps():
+    X, y = problems.linear(400)
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    frame["colour"] = np.where(np.arange(400) % 3, "red", None)
+    frame.loc[::7, "b"] = np.nan
+    return frame, np.where(y, "yes", "no")
+
+
+@pytest.mark.parametrize("form", [FRAME, GAPS, MATRIX])
+@pytest.mark.parametrize("scale", ["maxabs", "none"])
+def test_the_code_to_paste_takes_rows_as_they_came(form, scale):
+    frame, y = table_with_gaps()
+    gaps = frame[[*"abcd"]].to_numpy()
+    X = {FRAME: frame, GAPS: gaps, MATRIX: sp.csr_matrix(np.nan_to_num(gaps))}[form]
+    code = code_that_makes("PegasosClassifier", {"alpha": 1e-3}, scale, form)
+    assert fitted_by(code, X=X, y=y)[0].score(X, y) > 0.7
+
+
 def test_the_code_to_paste_trains_the_model_that_was_found():
     X, y = problems.xor(400)
     found = explored(X, y, 400)
-    scope = {"X": X, "y": y}
-    exec(found.code, scope)
-    assert scope["model"].predict(X).shape == (400,)
+    assert fitted_by(found.code, X=X, y=y)[0].score(X, y) > 0.8
+
+
+def test_the_code_to_paste_reads_the_file(tmp_path):
+    frame, y = table_with_gaps()
+    frame["answer"] = y
+    frame["again"] = np.where(np.arange(400) % 50, y, "no")  # leaks
+    path = tmp_path / "it's a table.csv"
+    frame.to_csv(path, index=False, sep=";")
+    found = explored(path, None, 400, label="answer", delimiter=";")
+    assert found.dropped == ("again",)
+    _, X = fitted_by(found.code)
+    assert X.shape[1] == found.models["linear"].n_features_in_
+    with path.open("rb") as file:
+        assert "pp.read" not in explored(file, None, 400, label="answer").code
+
+
+def test_the_code_to_paste_leaves_out_what_decides_alone():
+    X, y = problems.xor(400)
+    X[:, 1] = y
+    for rows in (X, pd.DataFrame(X, columns=[*"abcd"])):
+        found = explored(rows, y, 400)
+        assert fitted_by(found.code, X=rows, y=y)[1].shape == (400, 3)
 
 
 def test_the_same_work_gives_the_same_words():

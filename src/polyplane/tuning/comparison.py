@@ -17,6 +17,7 @@ from polyplane.estimator.input.tables import TableRows, layout_of, without_layou
 from polyplane.estimator.online_classifier import OnlineClassifier
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.report.findings import last_step
+from polyplane.tuning.code import code_of_model
 from polyplane.tuning.contents import Shown, content_of, table_of
 from polyplane.tuning.diagnosis import SURE
 from polyplane.tuning.exploration import Report
@@ -117,7 +118,7 @@ def _report(
         "n_columns": n_columns,
         "n_folds": n_folds,
         "seconds": seconds,
-        "code": f"model = {named[best]!r}\nmodel.fit(X, y)",
+        "code": code_of_model(named[best]),
     }
     models = {name: each[-1].model for name, each in runs.items()}
     return Report(verdict, sentence, table, models, content)

@@ -4,7 +4,7 @@ a fair sample, with what they were called and where they stood."""
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.code import FRAME, GAPS, MATRIX
 
 __all__ = [
     "Sample",
@@ -49,6 +50,8 @@ class Sample:
     n_met: int = 0  # rows from which it was drawn
     is_all: bool = True  # whether that is all there are
     title: str = "data"
+    form: str = MATRIX  # of X as it came
+    reading: tuple[Any, dict[str, Any]] | None = None  # of files that can be read again
 
     @property
     def n_rows(self) -> int:
@@ -91,7 +94,8 @@ def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None
             raise ValueError(f"X has {X.ndim} dimensions, expected rows by columns.")
         rows = X[chosen]
         columns = _plain_columns(names, X.shape[1])
-    return Sample(_as_floats(rows), labels[chosen], chosen, columns, layout, n_rows)
+    form = MATRIX if layout is None else FRAME if is_frame(X) else GAPS
+    return Sample(_as_floats(rows), labels[chosen], chosen, columns, layout, n_rows, form=form)
 
 
 def sample_of_file(source: Any, budget: Budget, seed: int, **reading: Any) -> Sample:
@@ -139,8 +143,19 @@ def sample_of_stream(
     return Sample(
         _as_floats(X[order]), labels[order], order,
         columns or _plain_columns(None, X.shape[1]), layout, n_met, is_whole,
-        ", ".join(_base_name(one) for one in rows.sources[:3]),
+        ", ".join(_base_name(one) for one in rows.sources[:3]), reading=_reading_of(rows),
     )  # fmt: skip
+
+
+def _reading_of(rows: Stream) -> tuple[Any, dict[str, Any]] | None:
+    """The files and options with which all of a stream is read again; of a pipe None."""
+    if not all(isinstance(one, str | os.PathLike) and os.path.exists(one) for one in rows.sources):
+        return None
+    sources = [os.fspath(one) for one in rows.sources]
+    every = fields(rows.options)
+    given = {one.name: getattr(rows.options, one.name) for one in every}
+    given = {one.name: given[one.name] for one in every if given[one.name] != one.default}
+    return sources[0] if len(sources) == 1 else sources, given
 
 
 def _base_name(source: Any) -> str:
@@ -210,7 +225,7 @@ def _as_floats(X: Any) -> Any:
     """Numbers of which something can be learned; gaps are filled later."""
     with np.errstate(over="ignore"):
         rows = X.astype(np.float32) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float32)
-    values = rows.data if is_sparse(rows) else rows.ravel()
+    values: Any = rows.data if is_sparse(rows) else rows.ravel()
     if values.size and np.isinf([np.fmax.reduce(values), np.fmin.reduce(values)]).any():
         raise ValueError(
             "X contains infinity, or a number too large for float32: replace or drop such values."
