@@ -390,6 +390,16 @@ def test_wide_rows_leave_machines_out_and_say_why():
     assert "too many products" in found.to_html()
 
 
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
+def test_values_of_categories_do_not_keep_numbers_from_their_curves(store):
+    X, _ = problems.additive(500)
+    table = np.hstack([X, np.eye(400, dtype=np.float32)[np.arange(500) % 400]])
+    assert not MACHINES["additive"].why_not(store(table))
+    wide = X @ np.ones((4, 400), np.float32)
+    wide[3] = np.nan
+    assert MACHINES["additive"].why_not(store(wide))
+
+
 class Clock:
     """Seconds that fits take, by what they are given."""
 
