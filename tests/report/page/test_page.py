@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import polyplane as pp
 from polyplane.report.columns import Columns, Table
-from polyplane.report.findings import count_region_columns, regions_of
+from polyplane.report.findings import count_region_columns, regions_of, rows_explained
 from polyplane.report.page.charts import Chart, axis_of, logs_of, words
 from polyplane.report.page.images import guessed_shape, png
 from polyplane.report.page.sections import SECTIONS
@@ -76,6 +76,28 @@ def test_regions_are_what_models_say_along_two_columns(storage):
             assert cells_of(found)[pair, :, line, column].tolist() == said
     assert np.allclose(found["dots"], X[:150, [2, 0, 3]].T, rtol=1e-3)
     assert found["dot_labels"] == y[:150].tolist()
+
+
+def test_regions_start_where_labels_change():
+    X, _ = problems.xor(200)
+    models = {"one": pp.PegasosClassifier(random_state=0).fit(X, X[:, 2] > 0)}
+    assert regions_of(models, table_of(X, X[:, 2] > 0), [0, 1, 2])["start"] == (0, 2)
+
+
+def test_what_would_change_a_label_may_be_a_category():
+    generator = np.random.default_rng(0)
+    colours = generator.integers(0, 3, 200)
+    X = np.hstack([generator.normal(size=(200, 1)), np.eye(3)[colours]]).astype(np.float32)
+    columns = Columns(["size", "colour"], np.array([0, 1, 1, 1]), ["", "red", "green", "blue"])
+    y = np.where(colours == 0, "warm", "cold")
+    model = pp.PegasosClassifier(random_state=0).fit(X, y)
+    for rows in (X, sp.csr_matrix(X)):
+        found = rows_explained(model, Table(rows, y, columns), np.arange(200), None, [0, 1])
+        for one in found:
+            ((name, value, label),) = one["changes"]
+            assert (name, value == "red", label != one["winner"]) == (
+                "colour", one["winner"] == "cold", True
+            )  # fmt: skip
 
 
 def test_regions_of_forty_columns_are_small():

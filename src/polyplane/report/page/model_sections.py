@@ -112,18 +112,22 @@ def splines(content: Content) -> str:
 
 def _spline(one: Mapping[str, Any]) -> str:
     labels, values = one["labels"], one["y"]
-    caption = f"{shown(one['name'])}; score of {', '.join(shown(label) for label in labels)}"
+    caption = (
+        f"{shown(one['name'])}; change of the score of "
+        f"{', '.join(shown(label) for label in labels)}"
+    )
     y = axis_of([v for line in values for v in line], "change of the score", lambda v: f"{v:.3g}")
     if "values" in one:
-        names = [f"{v:.18}" for v in one["values"]]
-        spread = [max(line[k] for line in values) for k in range(len(names))]
+        head = "".join(f'<th scope="col">{shown(label)}</th>' for label in labels)
         lines = "".join(
-            f"<tr><th scope='row'>{shown(name)}</th><td>{v:+.2f}</td></tr>"
-            for name, v in zip(names, spread, strict=True)
-        )
+            f"<tr><th scope='row'>{shown(name)}</th>"
+            + "".join(f"<td>{v:+.2f}</td>" for v in changes) + "</tr>"
+            for name, *changes in zip(one["values"], *values, strict=True)
+        )  # fmt: skip
         return (
-            f'<figure class="small"><table><caption>{caption}</caption><thead><tr><th scope="col">'
-            f'value</th><th scope="col">change</th></tr></thead><tbody>{lines}</tbody></table>'
+            f'<figure class="small"><div class="scroll" tabindex="0" role="region" aria-label="'
+            f'Changes by {words(one["name"])}"><table><caption>{caption}</caption><thead><tr>'
+            f'<th scope="col">value</th>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
             "</figure>"
         )
     x = axis_of(one["x"], one["name"], lambda v: f"{v:.6g}")
@@ -149,7 +153,7 @@ def regions(content: Content) -> str:
             f'<option value="{k}"{" selected" if k == chosen else ""}>{words(name)}</option>'
             for k, name in enumerate(found["names"])
         )
-        for chosen in (0, 1)
+        for chosen in found["start"]
     ]
     machines = "".join(
         f'<option value="{words(name)}"{" selected" if k else ""}>{words(name)}</option>'
