@@ -14,7 +14,16 @@ import scipy.sparse as sp
 
 from polyplane.engine.planes.planes import Array
 
-__all__ = ["Columns", "Table", "dense", "has_differences", "is_sparse", "typical_row", "varied"]
+__all__ = [
+    "Columns",
+    "Table",
+    "dense",
+    "has_differences",
+    "is_sparse",
+    "number_text",
+    "typical_row",
+    "varied",
+]
 
 LONGEST = 80  # letters of a cell
 
@@ -108,7 +117,7 @@ class Table:
         """A cell in words."""
         number = self.columns.number(source)
         if number is not None:
-            return f"{float(self.X[row, number]):.4g}"
+            return number_text(float(self.X[row, number]))
         choices = self.columns.choices(source)
         line = self.X[[row]][:, choices]
         said = np.flatnonzero(dense(line).ravel())
@@ -118,6 +127,11 @@ class Table:
     def part(self, rows: Array) -> "Table":
         """Some of the rows."""
         return Table(self.X[rows], self.y[rows], self.columns)
+
+
+def number_text(value: float) -> str:
+    """A number in a cell; thousands as people write them, not as powers."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def is_sparse(X: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
-from polyplane.report.columns import Table, dense, is_sparse, typical_row, varied
+from polyplane.report.columns import Table, dense, is_sparse, number_text, typical_row, varied
 from polyplane.report.page.images import picture_of_row, picture_of_weights
 
 __all__ = [
@@ -396,7 +396,7 @@ def _other_values(table: Table, line: Array, source: int) -> tuple[Array, Array,
     if number is not None:
         grid = _grid_of(table, number, 21, True)
         grid = grid[np.argsort(np.abs(grid - line[number]), kind="stable")]
-        return np.array([number]), grid[:, None], [f"{value:.4g}" for value in grid]
+        return np.array([number]), grid[:, None], [number_text(value) for value in grid]
     choices, most = _frequent_choices(table, source)
     told = [text_of(table.columns.values[choices[k]]) for k in most]
     return choices, np.eye(choices.size)[most], told

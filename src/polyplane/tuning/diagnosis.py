@@ -146,7 +146,7 @@ def advice(runs: Runs, y: Array) -> Advice:
         )
         return Advice("more-data", sentence, LINEAR, steps)
     if not steps:
-        words = f"A linear machine has {linear.error:.1%}; there was no time for any other."
+        words = f"A linear machine has {linear.error:.1%} wrong; there was no time for any other."
         return Advice("more-data", words, LINEAR)
     return Advice("linear", _linear(steps, linear), LINEAR, steps)
 
@@ -156,12 +156,12 @@ def _linear(steps: Sequence[StepUp], linear: Run) -> str:
     if nearest.is_imitated and nearest.lead.z > UNSURE:
         return (
             f"It looks linear, with wrong labels: {nearest.run.machine} has "
-            f"{nearest.run.error:.1%} where a linear machine has {linear.error:.1%}, but one that "
-            f"learns the answers of {nearest.run.machine} is as good."
+            f"{nearest.run.error:.1%} wrong where a linear machine has {linear.error:.1%}, but one "
+            f"that learns the answers of {nearest.run.machine} is as good."
         )
     return (
-        f"It looks linear: nothing beats the linear machine's {linear.error:.1%} by enough to "
-        f"matter ({nearest.run.machine}: {_points(nearest.lead)})."
+        f"It looks linear: nothing beats the linear machine's error of {linear.error:.1%} by "
+        f"enough to matter ({nearest.run.machine}: {_points(nearest.lead)})."
     )
 
 
@@ -207,7 +207,7 @@ def _nonlinear(top: StepUp, runs: Runs) -> str:
         "" if top.below.machine == LINEAR else f" and {top.below.machine} {top.below.error:.1%}"
     )
     return (
-        f"{of_step[top.step]} has {top.run.error:.1%} where a linear machine has "
+        f"{of_step[top.step]} has {top.run.error:.1%} wrong where a linear machine has "
         f"{linear.error:.1%}{beside}: a lead of {_points(top.lead)}."
     )
 

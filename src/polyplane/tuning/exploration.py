@@ -251,6 +251,7 @@ class Findings:
             "n_rows": n_rows,
             "n_met": sample.n_met,
             "is_all": sample.is_all,
+            "dropped": list(self.leaking),
             "n_columns": len(sample.columns.names),
             "n_folds": search.n_folds,
             "seconds": search.budget.elapsed,

@@ -17,6 +17,7 @@ from polyplane.report.columns import Columns, Table
 from polyplane.report.findings import count_region_columns, regions_of, rows_explained
 from polyplane.report.page.charts import Chart, axis_of, logs_of, words
 from polyplane.report.page.images import guessed_shape, png
+from polyplane.report.page.page import page_of
 from polyplane.report.page.sections import SECTIONS
 from polyplane.tuning.budget import Budget
 from tests.report.page.hostile import hostile_table
@@ -205,3 +206,19 @@ def test_notebooks_show_the_page_in_a_frame(found):
     (page,) = re.findall(r'srcdoc="([^"]*)"', frame)
     assert html.unescape(page) == found.to_html()
     assert str(found) == found.summary
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.25, "0.25"), (99999.0, "99,999"), (-41310.4, "-41,310"), (1e12, "1e+12"), (3.0, "3")],
+)
+def test_numbers_of_cells_are_written_out(value, text):
+    table = table_of(np.array([[value]]), np.array([0]))
+    assert table.cell(0, 0) == text
+
+
+def test_a_column_that_decides_alone_is_no_noise():
+    X, y = problems.random_labels(400)
+    X[:, 1] = y
+    found = pp.explore(X, y, budget=Budget(rows=(400,)), n_folds=2)
+    assert "A column decides nearly alone" in page_of({**found.content, "verdict": "noise"})

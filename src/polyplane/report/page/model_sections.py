@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from polyplane.report.findings import MOST_PLANES
 from polyplane.report.page.charts import (
     Chart,
     axis_of,
@@ -82,7 +83,11 @@ def planes(content: Content) -> str:
             + "</article>"
         )  # fmt: skip
     n_shown, n_all = len(found["list"]), found["n_planes"]
-    more = f" Of {n_all:,} planes these {n_shown} decide most." if n_all > n_shown else ""
+    more = ""
+    if n_all > n_shown:
+        is_rest = n_shown < MOST_PLANES  # others would stand beside them
+        says = f"only these {n_shown} decide any" if is_rest else f"these {n_shown} decide most"
+        more = f" Of {n_all:,} planes {says}."
     return (
         f"<p>Planes of {shown(found['machine'])} on rows that it was not trained on: a row "
         "belongs to the plane that scores highest. Weights are in units of a column's "
@@ -172,7 +177,8 @@ def regions(content: Content) -> str:
         f'<label>Up<select id="region-y">{options[1]}</select></label>'
         f'<label>Machine<select id="region-machine">{machines}</select></label></div>'
         '<div class="card split"><canvas id="region" width="540" height="540" role="img" '
-        'aria-label="Regions"></canvas><div><p id="region-across"></p><p id="region-up"></p>'
+        'aria-label="Regions"></canvas><div><p id="region-of"></p><p id="region-across"></p>'
+        '<p id="region-up"></p>'
         '<ul class="legend" id="region-legend"></ul><p id="region-said" role="status"></p></div>'
         "</div>"
     )
@@ -225,14 +231,14 @@ def mistakes(content: Content) -> str:
             f"<td class='left'>{shown(row['winner'])}</td><td>{row['lead']:.3g}</td>"
             f"<td class='left'>{reasons}</td><td>{_explain(k, row)}</td></tr>"
         )
-    head = ("row", "label", "called", "lead", "because of", "look closer")
+    head = ("row", "label", "predicted", "lead", "because of", "look closer")
     return about + table("The surest mistakes", head, lines, (1, 2, 4))
 
 
 def _pictured(k: int, row: Mapping[str, Any]) -> str:
     picture = image(row.get("picture"), f"Row {row['row']}", "pixels")
     return (
-        f"<li>{picture}<p>labelled {shown(row['label'])}, called {shown(row['winner'])}</p>"
+        f"<li>{picture}<p>labelled {shown(row['label'])}, predicted {shown(row['winner'])}</p>"
         f"{_explain(k, row)}</li>"
     )
 
@@ -247,7 +253,7 @@ def rows(content: Content) -> str:
     if not found or not found["list"]:
         return "<p>No machine here can explain single rows.</p>"
     options = "".join(
-        f"<option>row {row['row']:,}: {words(row['label'])}, called {words(row['winner'])}"
+        f"<option>row {row['row']:,}: {words(row['label'])}, predicted {words(row['winner'])}"
         f"{' (wrong)' if row['is_wrong'] else ''}</option>"
         for row in found["list"]
     )
@@ -255,7 +261,7 @@ def rows(content: Content) -> str:
         f"<p>Held-out rows, what {shown(found['machine'])} says of them and which columns gave it "
         "the lead: the surest mistakes, the closest calls, and some at random.</p>"
         f'<div class="controls"><label>Row<select id="row">{options}</select></label>'
-        '<button type="button" id="row-before">Before</button>'
+        '<button type="button" id="row-before">Previous</button>'
         '<button type="button" id="row-after">Next</button></div>'
         '<div class="card" id="row-panel" aria-live="polite"></div>'
     )

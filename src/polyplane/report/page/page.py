@@ -18,12 +18,13 @@ __all__ = ["page_of"]
 
 SAYS = {
     "linear": "Linear is enough",
-    "additive": "Bend the columns",
-    "piecewise-linear": "It takes planes",
-    "kernel": "It takes a kernel",
-    "more-data": "Take more rows",
-    "noise": "Nothing but noise",
+    "additive": "Nonlinear: curves are enough",
+    "piecewise-linear": "Nonlinear: use planes",
+    "kernel": "Nonlinear: use a kernel",
+    "more-data": "Not clear yet",
+    "noise": "No signal found",
 }
+LEAKS = "A column decides nearly alone"  # where nothing else does
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -66,6 +67,8 @@ def _head(content: Mapping[str, Any], verdict: str) -> str:
         unfinished = '<p class="quiet">Stopped early: this is what was found until then.</p>'
     outlook = f"<p>{words(content['outlook'])}</p>" if content.get("outlook") else ""
     heading = SAYS.get(verdict, verdict)
+    if verdict == "noise" and content.get("dropped"):
+        heading = LEAKS
     return (
         f'<p class="eyebrow">Verdict: {words(verdict)}</p><h1>{words(heading)}</h1>'
         f'<p class="lead">{words(content["headline"])}</p>{outlook}{unfinished}'
