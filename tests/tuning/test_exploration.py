@@ -423,6 +423,16 @@ def test_samples_grow_within_the_budget(power):
     assert 0.5 * 60 < clock.now <= 60
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "first"), [(150, 150), (500, 200), (1_000, 250), (3_000, 750), (60_000, 1_000)]
+)
+def test_few_rows_begin_with_a_part_as_well(n_rows, first):
+    budget = Budget(60.0)
+    assert budget.first_rows(n_rows) == first
+    if first < n_rows <= 4_000:
+        assert budget.next_rows(first, n_rows, lambda n: 0.0) in (n_rows, 4 * first)
+
+
 def test_the_same_sizes_each_time_with_rows():
     budget = Budget(rows=(10, 30, 100))
     assert budget.first_rows(1000) == 10

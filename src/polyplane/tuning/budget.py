@@ -57,11 +57,12 @@ class Budget:
         return max(0.0, self.seconds - kept - self.elapsed)
 
     def first_rows(self, n_rows: int) -> int:
-        """Size of the first sample."""
+        """Size of the first sample; of a few rows a part, so that there is a curve over rows."""
         if self.rows:
             return min(n_rows, self.rows[0])
         share = min(1.0, self.seconds / LITTLE)
-        return min(n_rows, max(FEWEST_ROWS, int(share * FIRST_ROWS)))
+        part = min(int(share * FIRST_ROWS), int(n_rows / MOST_GROWTH))
+        return min(n_rows, max(FEWEST_ROWS, part))
 
     def next_rows(self, n_before: int, n_rows: int, price: Callable[[int], float]) -> int | None:
         """Size of the next sample, `price` being the seconds that one of a size takes."""
