@@ -152,3 +152,32 @@ def test_tables_without_a_model_of_ours_show_what_there_is(frame):
 def test_what_is_no_model_is_refused(models, error, words):
     with pytest.raises(error, match=words):
         pp.compare(models, *problems.linear(20))
+
+
+class Interrupted(DecisionTreeClassifier):
+    """Ctrl-C in the middle of its fit."""
+
+    def fit(self, X, y):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_leaves_the_models_that_have_been_judged():
+    X, y = problems.xor(100)
+    models = {"tree": DecisionTreeClassifier(), "long": Interrupted(), "more": LinearSVC()}
+    found = pp.compare(models, X, y, n_folds=2)
+    assert set(found.models) == {"tree"}
+    assert "Stopped early" in found.to_html()
+    with pytest.raises(KeyboardInterrupt):
+        pp.compare(Interrupted(), X, y, n_folds=2)
+
+
+def test_a_model_that_fails_is_named():
+    models = {"good": LinearSVC(), "bad": LogisticRegression(C=-1.0)}
+    with pytest.raises(ValueError, match="'C' parameter") as caught:
+        pp.compare(models, *problems.xor(100), n_folds=2)
+    assert caught.value.__notes__ == ["bad is the model that failed."]
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="but one label"):
+        pp.compare(LinearSVC(), np.zeros((9, 2)), np.zeros(9))
