@@ -424,13 +424,18 @@ def test_samples_grow_within_the_budget(power):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "first"), [(150, 150), (500, 200), (1_000, 250), (3_000, 750), (60_000, 1_000)]
+    ("n_rows", "first"), [(150, 150), (500, 200), (891, 223), (3_000, 750), (60_000, 1_000)]
 )
 def test_few_rows_begin_with_a_part_as_well(n_rows, first):
     budget = Budget(60.0)
     assert budget.first_rows(n_rows) == first
     if first < n_rows <= 4_000:
-        assert budget.next_rows(first, n_rows, lambda n: 0.0) in (n_rows, 4 * first)
+        assert budget.next_rows(first, n_rows, lambda n: 0.0) == n_rows
+
+
+def test_the_last_few_rows_need_no_sample_of_their_own():
+    assert Budget(60.0).next_rows(1_000, 5_000, lambda n: 0.0) == 5_000
+    assert Budget(60.0).next_rows(1_000, 5_500, lambda n: 0.0) == 4_000
 
 
 def test_the_same_sizes_each_time_with_rows():

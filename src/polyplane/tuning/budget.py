@@ -61,7 +61,7 @@ class Budget:
         if self.rows:
             return min(n_rows, self.rows[0])
         share = min(1.0, self.seconds / LITTLE)
-        part = min(int(share * FIRST_ROWS), int(n_rows / MOST_GROWTH))
+        part = min(int(share * FIRST_ROWS), math.ceil(n_rows / MOST_GROWTH))
         return min(n_rows, max(FEWEST_ROWS, part))
 
     def next_rows(self, n_before: int, n_rows: int, price: Callable[[int], float]) -> int | None:
@@ -71,6 +71,7 @@ class Budget:
         if n_before >= n_rows:
             return None
         largest = min(n_rows, int(MOST_GROWTH * n_before))
+        largest = n_rows if LEAST_GROWTH * largest > n_rows else largest  # the last few as well
         if price(largest) <= (IN_PASSING if largest < n_rows else LAST) * self.left:
             return largest
         least = math.ceil(min(n_rows, LEAST_GROWTH * n_before))

@@ -136,7 +136,8 @@ def advice(runs: Runs, y: Array) -> Advice:
     linear = latest(runs, LINEAR)
     if taken:
         top = taken[-1]
-        return Advice(top.step, _nonlinear(top, runs), top.run.machine, steps)
+        words = _nonlinear(top, runs) + _unreached(runs, top.run.machine)
+        return Advice(top.step, words, top.run.machine, steps)
     open_steps = [step for step in steps if _may_matter(step)]
     if open_steps:
         step = max(open_steps, key=lambda one: one.lead.z)
@@ -148,7 +149,7 @@ def advice(runs: Runs, y: Array) -> Advice:
     if not steps:
         words = f"A linear machine has {linear.error:.1%} wrong; there was no time for any other."
         return Advice("more-data", words, LINEAR)
-    return Advice("linear", _linear(steps, linear), LINEAR, steps)
+    return Advice("linear", _linear(steps, linear) + _unreached(runs, LINEAR), LINEAR, steps)
 
 
 def _linear(steps: Sequence[StepUp], linear: Run) -> str:
@@ -209,6 +210,22 @@ def _nonlinear(top: StepUp, runs: Runs) -> str:
     return (
         f"{of_step[top.step]} has {top.run.error:.1%} wrong where a linear machine has "
         f"{linear.error:.1%}{beside}: a lead of {_points(top.lead)}."
+    )
+
+
+def _unreached(runs: Runs, machine: str) -> str:
+    """A machine that is ahead of the one advised, but with rows that this one never saw."""
+    mine = latest(runs, machine)
+    others = [latest(runs, name) for name in runs]
+    ahead = [
+        run for run in others if run.n_rows > mine.n_rows and run.interval[1] < mine.interval[0]
+    ]
+    if not ahead:
+        return ""
+    best = min(ahead, key=lambda run: run.error)
+    return (
+        f" {best.machine} has {best.error:.1%} wrong on {best.n_rows:,} rows, which there was no "
+        f"time to try {machine} on: with more time, explore again."
     )
 
 

@@ -19,6 +19,9 @@ from polyplane.report.page.markup import Content, image, table
 __all__ = ["confusion", "history", "mistakes", "planes", "regions", "rows", "splines"]
 
 
+LINES = "thick", "dark", "dashed", "dotted"  # as the style draws best, beside, second and third
+
+
 def history(content: Content) -> str:
     """Figure 2 of the AMM paper: error and planes by step."""
     found = content.get("history")
@@ -117,10 +120,10 @@ def splines(content: Content) -> str:
 
 def _spline(one: Mapping[str, Any]) -> str:
     labels, values = one["labels"], one["y"]
-    caption = (
-        f"{shown(one['name'])}; change of the score of "
-        f"{', '.join(shown(label) for label in labels)}"
-    )
+    told = [shown(label) for label in labels]
+    if "values" not in one and len(told) > 1:
+        told = [f"{label} ({kind})" for label, kind in zip(told, LINES, strict=False)]
+    caption = f"{shown(one['name'])}; change of the score of {', '.join(told)}"
     y = axis_of([v for line in values for v in line], "change of the score", lambda v: f"{v:.3g}")
     if "values" in one:
         head = "".join(f'<th scope="col">{shown(label)}</th>' for label in labels)

@@ -154,9 +154,11 @@ def _learning(content: Content) -> str:
     if all(len(points) < 2 for points in curves.values()):
         return "<p>All machines were tried on samples of one size: there is no curve yet.</p>"
     sizes = [p[0] for points in curves.values() for p in points]
-    ticks = sorted({*sizes})
-    while len(ticks) > 7:
-        ticks = ticks[::2]
+    ticks: list[int] = []
+    for n_rows in sorted({*sizes}, reverse=True):
+        apart = (max(sizes) / min(sizes)) ** 0.1  # a tenth of the axis
+        if not ticks or ticks[0] > apart * n_rows:
+            ticks.insert(0, n_rows)
     x = Axis(min(sizes) / 1.1, max(sizes) * 1.1, [(t, f"{t:,}") for t in ticks],
              "rows of the sample", True)  # fmt: skip
     y = axis_of([p[1] for points in curves.values() for p in points], "error", whole_percent, True)
@@ -214,9 +216,11 @@ def _code(content: Content) -> str:
     code = content.get("code")
     if not code:
         return "<p>There is nothing to train.</p>"
+    own = (m["rows"] for m in content["machines"] if m["machine"] == content["best"])
+    n_rows = next(own, content["n_rows"])
     return (
-        f"<p>Use {shown(content['best'])}, with settings that were found on "
-        f"{content['n_rows']:,} rows; more rows may need others.</p>"
+        f"<p>Use {shown(content['best'])}, with settings that were found on {n_rows:,} rows; more "
+        "rows may need others.</p>"
         f'<pre id="code" tabindex="0" role="region" aria-label="Code">{words_of_code(code)}</pre>'
         '<div class="controls" style="margin-top:.7rem"><button type="button" id="copy">Copy'
         "</button></div>"
