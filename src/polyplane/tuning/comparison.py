@@ -29,6 +29,7 @@ __all__ = ["compare"]
 
 FOLDS = 5
 LONGEST_NAME = 60
+OF_EXPLORATIONS = "steps", "learning", "path"  # parts of a page about samples and settings
 
 
 def compare(
@@ -119,6 +120,7 @@ def _report(
     n_columns = len(frame_of(X).names) if is_table(X) else np.shape(X)[1]
     content |= {
         "kind": "comparison",
+        "absent": OF_EXPLORATIONS,
         "title": "comparison",
         "verdict": verdict,
         "headline": sentence,

@@ -207,9 +207,13 @@ def _nonlinear(top: StepUp, runs: Runs) -> str:
     beside = (
         "" if top.below.machine == LINEAR else f" and {top.below.machine} {top.below.error:.1%}"
     )
+    last = latest(runs, top.run.machine)
+    is_first = last.n_rows == top.run.n_rows
+    on = "" if is_first else f", on {top.run.n_rows:,} rows"
+    now = "" if is_first else f" On {last.n_rows:,} rows it has {last.error:.1%}."
     return (
         f"{of_step[top.step]} has {top.run.error:.1%} wrong where a linear machine has "
-        f"{linear.error:.1%}{beside}: a lead of {_points(top.lead)}."
+        f"{linear.error:.1%}{beside}{on}: a lead of {_points(top.lead)}.{now}"
     )
 
 

@@ -216,7 +216,9 @@ def mistakes(content: Content) -> str:
     """The surest mistakes."""
     found = content.get("rows")
     wrong = [(k, row) for k, row in enumerate((found or {}).get("list", [])) if row["is_wrong"]]
-    if not found or not wrong:
+    if not found:
+        return "<p>No machine here can explain single rows.</p>"
+    if not wrong:
         return "<p>Among the rows looked at there is no mistake.</p>"
     wrong.sort(key=lambda one: -one[1]["sure"])
     about = (

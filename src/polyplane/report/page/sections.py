@@ -62,8 +62,6 @@ def notes_of(content: Content) -> str:
 def _steps(content: Content) -> str:
     steps = content.get("steps") or []
     if not steps:
-        if content["kind"] == "comparison":
-            return "<p>Models that are compared stand side by side: the next parts show them.</p>"
         return "<p>No machine above a linear one was tried.</p>"
     rows = "".join(
         f"<tr{' class=best' if one['is_taken'] else ''}><th scope='row'>{words(one['step'])}"
@@ -90,7 +88,7 @@ def _machines(content: Content) -> str:
         lead = (
             "" if one["lead"] is None else f"{points(one['lead'])} ± {100 * one['lead_spread']:.2f}"
         )
-        amount = f"{one['size']:,.0f} {one['unit']}" if one["size"] else ""
+        amount = f"{one['size']:,.0f} {one['unit']}" if one["size"] and one["unit"] else ""
         rows += (
             f"<tr{' class=best' if is_best else ''}><th scope='row'>{shown(name)}"
             f"{'<span class=tag>use this</span>' if is_best else ''}"
@@ -218,9 +216,10 @@ def _code(content: Content) -> str:
         return "<p>There is nothing to train.</p>"
     own = (m["rows"] for m in content["machines"] if m["machine"] == content["best"])
     n_rows = next(own, content["n_rows"])
+    about = f", with settings that were found on {n_rows:,} rows; more rows may need others"
+    about = "" if content["kind"] == "comparison" else about
     return (
-        f"<p>Use {shown(content['best'])}, with settings that were found on {n_rows:,} rows; more "
-        "rows may need others.</p>"
+        f"<p>Use {shown(content['best'])}{about}.</p>"
         f'<pre id="code" tabindex="0" role="region" aria-label="Code">{words_of_code(code)}</pre>'
         '<div class="controls" style="margin-top:.7rem"><button type="button" id="copy">Copy'
         "</button></div>"
