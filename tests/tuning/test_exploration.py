@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
+from polyplane.report.columns import Columns
 from polyplane.report.page.page import page_of
 from polyplane.tuning import exploration, samples
 from polyplane.tuning.budget import Budget
@@ -235,6 +236,24 @@ def test_tables_of_all_kinds_and_gaps_are_taken():
         found = explored(rows, y == 1, 200)
         assert {"linear", "amm"} <= set(found.models)
         assert found.to_html()
+
+
+def test_dates_are_told_as_dates():
+    X, y = problems.xor(200)
+    days = pd.date_range("2024-02-28", periods=200)
+    frame = pd.DataFrame({"a": X[:, 0], "when": days, "b": X[:, 1]})
+    found = explored(frame, y, 200)
+    cells = [cell for one in found.content["rows"]["list"] for cell in one["columns"]]
+    assert {cell[1][:5] for cell in cells if cell[0] == "when"} == {"2024-"}
+    (curve,) = [one for one in found.content["splines"]["list"] if one["name"].startswith("when")]
+    assert curve["name"] == "when, days since 2024-02-28"
+    regions = found.content["regions"]
+    first, last = map(np.datetime64, regions["ends"][regions["names"].index("when")])
+    assert days[0] - first < np.timedelta64(10, "D")
+    assert last - days[-1] < np.timedelta64(10, "D")
+    columns = Columns(["when"], origins={0: 0.0})
+    assert [columns.told(0, day) for day in (59.0, 0.5)] == ["1970-03-01", "1970-01-01 12:00"]
+    assert Columns(["x", "when"], origins={1: 0.0}).without([0])[0].told(0, 1.0) == "1970-01-02"
 
 
 def test_a_file_is_taken_with_options_of_reading(tmp_path):

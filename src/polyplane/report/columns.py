@@ -4,8 +4,9 @@ A column of a table may be several of X: a number, and a column for each value o
 a report says is about the user's columns.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 LONGEST = 80  # letters of a cell
+OF_A_DAY, OF_A_MINUTE = 24 * 3600 * 1e6, 60 * 1e6  # microseconds
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Columns:
     names: Sequence[str]
     source_of: Array | None = None  # [column of X]: place in `names`; None where they are the same
     values: Sequence[str] = ()  # [column of X]: what a 1 there says; empty for a number
+    origins: Mapping[int, float] = field(default_factory=dict)  # of dates, whose numbers are days:
+    # the first one, in microseconds since 1970, by place in `names`
 
     def members(self, source: int) -> Array:
         """Columns of X that are made of it."""
@@ -58,12 +62,21 @@ class Columns:
         """The columns but some, and which columns of X are left."""
         kept = [k for k in range(len(self.names)) if k not in set(sources)]
         names = [self.names[k] for k in kept]
+        origins = {k: self.origins[old] for k, old in enumerate(kept) if old in self.origins}
         if self.source_of is None:
-            return Columns(names), np.array(kept, np.int64)
+            return Columns(names, origins=origins), np.array(kept, np.int64)
         left = np.flatnonzero(np.isin(self.source_of, kept))
         source_of = np.searchsorted(kept, self.source_of[left])
         values = [self.values[j] for j in left.tolist()] if self.values else ()
-        return Columns(names, source_of, values), left
+        return Columns(names, source_of, values, origins), left
+
+    def told(self, source: int, value: float) -> str:
+        """A number of a column as people write it; of a date the day, and the time if there is."""
+        if source not in self.origins or not math.isfinite(value):
+            return number_text(value)
+        minutes = round((self.origins[source] + value * OF_A_DAY) / OF_A_MINUTE)
+        day, time = str(np.datetime64(minutes, "m")).split("T")
+        return day if time == "00:00" else f"{day} {time}"
 
     def same_as(self, other: "Columns") -> bool:
         """Whether the columns of X are the same ones."""
@@ -117,7 +130,7 @@ class Table:
         """A cell in words."""
         number = self.columns.number(source)
         if number is not None:
-            return number_text(float(self.X[row, number]))
+            return self.columns.told(source, float(self.X[row, number]))
         choices = self.columns.choices(source)
         line = self.X[[row]][:, choices]
         said = np.flatnonzero(dense(line).ravel())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
-from polyplane.report.columns import Table, dense, is_sparse, number_text, typical_row, varied
+from polyplane.report.columns import Columns, Table, dense, is_sparse, typical_row, varied
 from polyplane.report.page.images import picture_of_row, picture_of_weights
 
 __all__ = [
@@ -107,6 +107,8 @@ def curves_of(model: Any, table: Table, sources: Sequence[int]) -> list[dict[str
             rows = varied(typical, np.array([number]), grid[:, None], as_sparse)
             deciles = np.quantile(table.column(number), np.linspace(0.1, 0.9, 9))
             entry |= {"x": grid.tolist(), "ticks": deciles.tolist()}
+            if source in table.columns.origins:
+                entry["name"] += f", days since {table.columns.told(source, 0.0)}"
         elif table.columns.choices(source).size:
             choices, most = _frequent_choices(table, source)
             rows = varied(typical, choices, np.eye(choices.size)[most], as_sparse)
@@ -172,11 +174,21 @@ def regions_of(
         "start": start,
         "grid": GRID,
         "ranges": [[float(grid[0]), float(grid[-1])] for grid in grids],
+        "ends": [
+            [_rounded(table.columns, s, float(end)) for end in (grid[0], grid[-1])]
+            for (s, _), grid in zip(known, grids, strict=True)
+        ],
         "dots": [[float(f"{x:.4g}") for x in each] for each in dots],
         "dot_labels": _codes(table.y[some], labels).tolist(),
         "has_others": len(table.columns.names) > 2,
         "cells": _packed(np.concatenate(cells)),
     }
+
+
+def _rounded(columns: Columns, source: int, value: float) -> str:
+    """In a few digits; of a date the day."""
+    is_date = source in columns.origins
+    return columns.told(source, round(value) if is_date else float(f"{value:.3g}"))
 
 
 def _with_room(grid: Array) -> Array:
@@ -396,7 +408,11 @@ def _other_values(table: Table, line: Array, source: int) -> tuple[Array, Array,
     if number is not None:
         grid = _grid_of(table, number, 21, True)
         grid = grid[np.argsort(np.abs(grid - line[number]), kind="stable")]
-        return np.array([number]), grid[:, None], [number_text(value) for value in grid]
+        return (
+            np.array([number]),
+            grid[:, None],
+            [table.columns.told(source, float(value)) for value in grid],
+        )
     choices, most = _frequent_choices(table, source)
     told = [text_of(table.columns.values[choices[k]]) for k in most]
     return choices, np.eye(choices.size)[most], told

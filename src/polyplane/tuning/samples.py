@@ -15,6 +15,7 @@ from polyplane.data.chunks import Chunk
 from polyplane.data.reading import Stream, stream
 from polyplane.data.sample import sample, unlike_classes
 from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
+from polyplane.data.table.kinds import DATE
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Columns, Table, is_sparse
@@ -240,7 +241,9 @@ def columns_of(layout: Layout) -> Columns:
         return _plain_columns(layout.feature_names, layout.width)
     said = [pair.name[len(pair.source) :].lstrip(" =") for pair in layout.categories.numbers]
     values = [""] * len(layout.number_sources) + [one[:LONGEST] or "–" for one in said]
-    return Columns([source.name[:LONGEST] for source in layout.sources], source_of, values)
+    origins = {k: one.origin for k, one in enumerate(layout.sources) if one.kind == DATE}
+    names = [source.name[:LONGEST] for source in layout.sources]
+    return Columns(names, source_of, values, origins)
 
 
 def _plain_columns(names: Sequence[str] | None, width: int) -> Columns:

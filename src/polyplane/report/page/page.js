@@ -92,10 +92,9 @@
       pen.fillStyle = shades[label][1];
       pen.fill();
     });
-    const number = (value) => String(Number(value.toPrecision(3)));
     find("region-of").textContent = `What ${machine} predicts, and on how much of the area`;
-    find("region-across").textContent = `${regions.names[x]}: ${number(left)} to ${number(right)}, left to right`;
-    find("region-up").textContent = `${regions.names[y]}: ${number(low)} to ${number(high)}, bottom to top`;
+    find("region-across").textContent = `${regions.names[x]}: ${regions.ends[x].join(" to ")}, left to right`;
+    find("region-up").textContent = `${regions.names[y]}: ${regions.ends[y].join(" to ")}, bottom to top`;
     const legend = find("region-legend");
     legend.replaceChildren();
     regions.labels.forEach((label, k) => {
