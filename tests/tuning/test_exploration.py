@@ -20,7 +20,7 @@ from polyplane.tuning import exploration, samples
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.code import FRAME, GAPS, MATRIX, code_that_makes
 from polyplane.tuning.machines import MACHINES
-from polyplane.tuning.samples import sample_of_file
+from polyplane.tuning.samples import sample_of_file, sample_of_rows
 from tests.real_data import libsvm_set
 from tests.tuning import problems
 
@@ -236,6 +236,17 @@ def test_tables_of_all_kinds_and_gaps_are_taken():
         found = explored(rows, y == 1, 200)
         assert {"linear", "amm"} <= set(found.models)
         assert found.to_html()
+
+
+def test_a_small_file_has_the_columns_of_its_table(tmp_path):
+    frame, y = table_with_gaps()
+    frame["rare"] = [f"kind {k % 150}" for k in range(400)]
+    frame.assign(label=y).to_csv(tmp_path / "rows.csv", index=False)
+    X, _ = pp.read(tmp_path / "rows.csv")
+    for sample in (
+        sample_of_file(tmp_path / "rows.csv", Budget(60.0), 0), sample_of_rows(frame, y, 0)
+    ):  # fmt: skip
+        assert sample.X.shape == X.shape
 
 
 def test_dates_are_told_as_dates():

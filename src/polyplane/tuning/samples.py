@@ -3,16 +3,16 @@ a fair sample, with what they were called and where they stood."""
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from polyplane.data.chunk_sizes import widened
+from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk
-from polyplane.data.reading import Stream, stream
+from polyplane.data.reading import CHUNK_ROWS, Stream, stream
 from polyplane.data.sample import sample, unlike_classes
 from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.kinds import DATE
@@ -24,6 +24,7 @@ from polyplane.tuning.code import FRAME, GAPS, MATRIX
 
 __all__ = [
     "Sample",
+    "chunks_to_sample",
     "columns_of",
     "is_table",
     "sample_of_file",
@@ -34,6 +35,7 @@ __all__ = [
 MOST_ROWS = 200_000
 MOST_CELLS = 1 << 27  # of dense rows, half a gigabyte
 FOR_READING = 0.15  # of the seconds; a file that takes longer is known by its first rows
+SMALL = 1_000_000  # bytes of a file that is read at once, perhaps compressed
 LONG_ENOUGH = 4.0  # seconds of reading, once there are as many rows as a sample may have
 LONGEST = 200  # letters of a name
 MISSING = "y has missing values: leave such rows out."
@@ -129,7 +131,7 @@ def sample_of_stream(
                 return
             yield chunk
 
-    with contextlib.closing(iter(rows) if chunks is None else chunks) as each:
+    with contextlib.closing(chunks_to_sample(rows) if chunks is None else chunks) as each:
         first = next(each)
         found, n_met = sample(in_time(first, each), _most_rows(first.X), seed)
     if check is not None:
@@ -146,6 +148,24 @@ def sample_of_stream(
         columns or _plain_columns(None, X.shape[1]), layout, n_met, is_whole,
         ", ".join(_base_name(one) for one in rows.sources[:3]), reading=_reading_of(rows),
     )  # fmt: skip
+
+
+def chunks_to_sample(rows: Stream) -> Generator[Chunk, None, None]:
+    """One pass; of a small file all rows at once, as `read` and fits of tables take them.
+
+    Their layout is then learned from all rows, rather than from the first and grown by others.
+    """
+    is_small = len(rows.sources) == 1 and not rows.is_once and not rows.caches
+    is_small = is_small and _size_of(rows.sources[0]) <= SMALL and rows.chunk_rows >= CHUNK_ROWS
+    if is_small:
+        yield joined(rows.all_chunks())
+    else:
+        yield from rows
+
+
+def _size_of(source: Any) -> float:
+    is_file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
+    return os.path.getsize(source) if is_file else np.inf
 
 
 def _reading_of(rows: Stream) -> tuple[Any, dict[str, Any]] | None:

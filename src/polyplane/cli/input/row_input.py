@@ -72,10 +72,12 @@ def base_of(rows: Stream) -> int | None:
     return 0 if base == 0 else None
 
 
-def chunks_of(rows: Stream, screen: Screen, title: str) -> Generator[Chunk, None, None]:
+def chunks_of(
+    rows: Stream, screen: Screen, title: str, one_pass: Generator[Chunk, None, None] | None = None
+) -> Generator[Chunk, None, None]:
     """One pass with its progress; in the end rows that were left out are counted."""
     with blamed_on_the_call(), screen.progress(title) as advance, contextlib.closing(
-        iter(rows)
+        one_pass or iter(rows)
     ) as chunks:  # fmt: skip
         for chunk in chunks:
             yield chunk

@@ -12,7 +12,7 @@ from polyplane.tuning.budget import Budget, seconds_of
 from polyplane.tuning.exploration import FOLDS, Exploration, explore_sample
 from polyplane.tuning.machines import MACHINES
 from polyplane.tuning.runs import Run
-from polyplane.tuning.samples import Sample, sample_of_stream
+from polyplane.tuning.samples import Sample, chunks_to_sample, sample_of_stream
 
 __all__ = ["run"]
 
@@ -71,7 +71,7 @@ def _sample(
     n_rows: int | None,
 ) -> Sample:
     stream = open_rows(data, reading)
-    chunks = chunks_of(stream, screen, "Reading")
+    chunks = chunks_of(stream, screen, "Reading", chunks_to_sample(stream))
     sample = sample_of_stream(
         stream, budget, seed, chunks, check=lambda y: check_labels(y, data[0])
     )
