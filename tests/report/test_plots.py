@@ -54,6 +54,8 @@ def test_regions_have_the_labels_of_the_model(board):
     sides = [np.linspace(X[:, k].min(), X[:, k].max(), 20) for k in (0, 1)]
     cells = np.stack([np.tile(sides[0], 20), np.repeat(sides[1], 20)], axis=1).astype(np.float32)
     assert mesh.get_array().ravel().tolist() == model.predict(cells).tolist()
+    named = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert named == [str(label) for label in model.classes_.tolist()]
 
 
 def test_given_axes_are_drawn_on(board):

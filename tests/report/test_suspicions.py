@@ -83,6 +83,33 @@ def test_drift_of_a_column_and_of_labels():
     assert "Labels are not the same" in said(rows()[0], labels)["drift"].sentence
 
 
+def as_category(codes):
+    """A table of two numbers and a category with such values, numbered as they were met."""
+    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    met = np.argsort(np.argsort(first))[places]
+    choices = sp.csr_matrix((np.ones(N, np.float32), met, np.arange(N + 1)))
+    n = choices.shape[1]
+    columns = Columns([*"abc"], np.array([0, 1, *[2] * n]), ["", "", *map(str, range(n))])
+    return sp.csr_matrix(sp.hstack([rows()[0][:, :2], choices])), columns
+
+
+@pytest.mark.parametrize("n_kinds", [2, 30, 800])
+def test_values_of_a_category_do_not_drift_for_being_numbered_as_they_were_met(n_kinds):
+    wide, columns = as_category(np.random.default_rng(1).integers(0, n_kinds, N))
+    assert "drift" not in said(wide, rows()[1], columns=columns)
+
+
+def test_drift_of_a_category():
+    kinds = np.random.default_rng(1).integers(0, 2, N)
+    wide, columns = as_category(kinds + 2 * (np.arange(N) > 600))
+    assert said(wide, rows()[1], columns=columns)["drift"].columns == ("c",)
+
+
+def test_a_hundred_labels_in_any_order_do_not_drift():
+    X, _ = rows()
+    assert "drift" not in said(X, np.random.default_rng(1).integers(0, 100, N))
+
+
 @given(st.integers(0, 40), st.integers(0, 3))
 def test_any_few_rows_are_taken(n_rows, seed):
     generator = np.random.default_rng(seed)

@@ -13,6 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import polyplane as pp
 from polyplane.report.page.sections import SECTIONS
+from polyplane.tuning.code import code_of_model
+from polyplane.tuning.comparison import OF_EXPLORATIONS
 from tests.tuning import problems
 
 pytestmark = pytest.mark.compiled
@@ -53,9 +55,20 @@ def test_its_page_has_the_same_parts(found, tmp_path):
     page = found.to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == page
     for key, _, _ in SECTIONS:
-        assert f'<section id="{key}"' in page
+        assert (f'<section id="{key}"' in page) is (key not in OF_EXPLORATIONS)
     assert "&lt;logistic&gt;" in page
     assert "<logistic>" not in page
+
+
+@pytest.mark.parametrize(
+    "model",
+    [pp.AMMClassifier(alpha=1e-3), make_pipeline(SimpleImputer(), LogisticRegression(C=0.5))],
+)
+def test_the_code_to_paste_has_its_imports(model):
+    X, y = problems.xor(100)
+    scope = {"X": X, "y": y}
+    exec(code_of_model(model), scope)
+    assert repr(scope["model"]) == repr(model)
 
 
 def test_models_that_are_given_stay_as_they_are():
@@ -140,3 +153,32 @@ def test_tables_without_a_model_of_ours_show_what_there_is(frame):
 def test_what_is_no_model_is_refused(models, error, words):
     with pytest.raises(error, match=words):
         pp.compare(models, *problems.linear(20))
+
+
+class Interrupted(DecisionTreeClassifier):
+    """Ctrl-C in the middle of its fit."""
+
+    def fit(self, X, y):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_leaves_the_models_that_have_been_judged():
+    X, y = problems.xor(100)
+    models = {"tree": DecisionTreeClassifier(), "long": Interrupted(), "more": LinearSVC()}
+    found = pp.compare(models, X, y, n_folds=2)
+    assert set(found.models) == {"tree"}
+    assert "Stopped early" in found.to_html()
+    with pytest.raises(KeyboardInterrupt):
+        pp.compare(Interrupted(), X, y, n_folds=2)
+
+
+def test_a_model_that_fails_is_named():
+    models = {"good": LinearSVC(), "bad": LogisticRegression(C=-1.0)}
+    with pytest.raises(ValueError, match="'C' parameter") as caught:
+        pp.compare(models, *problems.xor(100), n_folds=2)
+    assert caught.value.__notes__ == ["bad is the model that failed."]
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="but one label"):
+        pp.compare(LinearSVC(), np.zeros((9, 2)), np.zeros(9))

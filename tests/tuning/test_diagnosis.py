@@ -151,6 +151,24 @@ def test_machines_are_compared_on_the_largest_sample_that_both_have_reached():
     assert found.steps[-1].below.n_rows == 400
 
 
+def test_an_error_on_rows_that_the_advised_machine_never_saw_is_said():
+    runs = runs_of(others=0.2, additive=0.1, polyplane=0.1)
+    assert "no time to try" not in advice(runs, labels()).sentence
+    is_wrong = np.arange(4 * N) < 0.02 * 4 * N
+    runs["polyplane"].append(run_of("polyplane", is_wrong))
+    said = advice(runs, labels())
+    assert said.machine == "additive"
+    assert f"polyplane has 2.0% wrong on {4 * N:,} rows" in said.sentence
+
+
+def test_an_error_is_said_with_the_rows_on_which_it_was_compared():
+    runs = runs_of(others=0.2, amm=0.1)
+    runs["amm"].append(run_of("amm", np.arange(4 * N) < 0.05 * 4 * N))
+    sentence = advice(runs, labels()).sentence
+    assert f"on {N:,} rows: a lead of" in sentence
+    assert sentence.endswith(f"On {4 * N:,} rows it has 5.0%.")
+
+
 def test_leads_are_measured_row_by_row():
     generator = np.random.default_rng(0)
     wrong = generator.random(400) < 0.3

@@ -14,11 +14,13 @@ import scipy.sparse as sp
 import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
+from polyplane.report.columns import Columns
 from polyplane.report.page.page import page_of
 from polyplane.tuning import exploration, samples
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.code import FRAME, GAPS, MATRIX, code_that_makes
 from polyplane.tuning.machines import MACHINES
-from polyplane.tuning.samples import sample_of_file
+from polyplane.tuning.samples import sample_of_file, sample_of_rows
 from tests.real_data import libsvm_set
 from tests.tuning import problems
 
@@ -154,12 +156,60 @@ def test_models_predict_tables_as_they_are_laid_out(found):
     assert run.held_out.size == 300
 
 
+def test_lists_are_taken():
+    X, y = problems.xor(100)
+    assert explored(X.tolist(), y.tolist(), 100).n_rows == 100
+
+
+def fitted_by(code, **scope):
+    exec(code, scope)
+    return scope["model"], scope["X"]
+
+
+def table_with_gaps():
+    X, y = problems.linear(400)
+    frame = pd.DataFrame(X, columns=[*"abcd"])
+    frame["colour"] = np.where(np.arange(400) % 3, "red", None)
+    frame.loc[::7, "b"] = np.nan
+    return frame, np.where(y, "yes", "no")
+
+
+@pytest.mark.parametrize("form", [FRAME, GAPS, MATRIX])
+@pytest.mark.parametrize("scale", ["maxabs", "none"])
+def test_the_code_to_paste_takes_rows_as_they_came(form, scale):
+    frame, y = table_with_gaps()
+    gaps = frame[[*"abcd"]].to_numpy()
+    X = {FRAME: frame, GAPS: gaps, MATRIX: sp.csr_matrix(np.nan_to_num(gaps))}[form]
+    code = code_that_makes("PegasosClassifier", {"alpha": 1e-3}, scale, form)
+    assert fitted_by(code, X=X, y=y)[0].score(X, y) > 0.7
+
+
 def test_the_code_to_paste_trains_the_model_that_was_found():
     X, y = problems.xor(400)
     found = explored(X, y, 400)
-    scope = {"X": X, "y": y}
-    exec(found.code, scope)
-    assert scope["model"].predict(X).shape == (400,)
+    assert fitted_by(found.code, X=X, y=y)[0].score(X, y) > 0.8
+
+
+def test_the_code_to_paste_reads_the_file(tmp_path):
+    frame, y = table_with_gaps()
+    frame["answer"] = y
+    frame["again"] = np.where(np.arange(400) % 50, y, "no")  # leaks
+    path = tmp_path / "it's a table.csv"
+    frame.to_csv(path, index=False, sep=";")
+    found = explored(path, None, 400, label="answer", delimiter=";")
+    assert found.dropped == ("again",)
+    _, X = fitted_by(found.code)
+    assert X.shape[1] == found.models["linear"].n_features_in_
+    with path.open("rb") as file:
+        assert "pp.read" not in explored(file, None, 400, label="answer").code
+
+
+def test_the_code_to_paste_leaves_out_what_decides_alone():
+    X, y = problems.xor(400)
+    X[:, 1] = y
+    for rows in (X, pd.DataFrame(X, columns=[*"abcd"])):
+        found = explored(rows, y, 400)
+        assert fitted_by(found.code, X=rows, y=y)[1].shape == (400, 3)
 
 
 def test_the_same_work_gives_the_same_words():
@@ -186,6 +236,35 @@ def test_tables_of_all_kinds_and_gaps_are_taken():
         found = explored(rows, y == 1, 200)
         assert {"linear", "amm"} <= set(found.models)
         assert found.to_html()
+
+
+def test_a_small_file_has_the_columns_of_its_table(tmp_path):
+    frame, y = table_with_gaps()
+    frame["rare"] = [f"kind {k % 150}" for k in range(400)]
+    frame.assign(label=y).to_csv(tmp_path / "rows.csv", index=False)
+    X, _ = pp.read(tmp_path / "rows.csv")
+    for sample in (
+        sample_of_file(tmp_path / "rows.csv", Budget(60.0), 0), sample_of_rows(frame, y, 0)
+    ):  # fmt: skip
+        assert sample.X.shape == X.shape
+
+
+def test_dates_are_told_as_dates():
+    X, y = problems.xor(200)
+    days = pd.date_range("2024-02-28", periods=200)
+    frame = pd.DataFrame({"a": X[:, 0], "when": days, "b": X[:, 1]})
+    found = explored(frame, y, 200)
+    cells = [cell for one in found.content["rows"]["list"] for cell in one["columns"]]
+    assert {cell[1][:5] for cell in cells if cell[0] == "when"} == {"2024-"}
+    (curve,) = [one for one in found.content["splines"]["list"] if one["name"].startswith("when")]
+    assert curve["name"] == "when, days since 2024-02-28"
+    regions = found.content["regions"]
+    first, last = map(np.datetime64, regions["ends"][regions["names"].index("when")])
+    assert days[0] - first < np.timedelta64(10, "D")
+    assert last - days[-1] < np.timedelta64(10, "D")
+    columns = Columns(["when"], origins={0: 0.0})
+    assert [columns.told(0, day) for day in (59.0, 0.5)] == ["1970-03-01", "1970-01-01 12:00"]
+    assert Columns(["x", "when"], origins={1: 0.0}).without([0])[0].told(0, 1.0) == "1970-01-02"
 
 
 def test_a_file_is_taken_with_options_of_reading(tmp_path):
@@ -259,8 +338,14 @@ def test_once_there_are_rows_enough_reading_ends_early(tmp_path, monkeypatch):
         (np.zeros((5, 2)), np.arange(4) % 2, "must go together"),
         (np.zeros(5), np.arange(5) % 2, "dimensions"),
         (np.zeros((4, 2)), np.array([0, 1, np.nan, 0]), "missing values"),
-        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "fractions"),
-        (np.zeros((40, 2)), np.arange(40) == 0, "Only one class"),
+        (np.zeros((4, 2)), np.array(["a", None, "b", "a"], object), "missing values"),
+        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "as of a number to predict"),
+        (np.zeros((900, 2)), np.arange(900) // 2, "450 different values in 900 rows"),
+        (np.eye(40), np.arange(40) == 0, "Only one class"),
+        (np.eye(40), np.arange(40), "No class has 6 rows"),
+        (np.ones((40, 2)), np.arange(40) % 2, "All rows are the same"),
+        (sp.csr_matrix(np.ones((400, 2))), np.arange(400) % 2, "All rows are the same"),
+        (np.full((40, 2), 1e300), np.arange(40) % 2, "X contains infinity"),
     ],
 )
 def test_what_makes_no_sense_is_refused(X, y, words):
@@ -335,6 +420,16 @@ def test_wide_rows_leave_machines_out_and_say_why():
     assert "too many products" in found.to_html()
 
 
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
+def test_values_of_categories_do_not_keep_numbers_from_their_curves(store):
+    X, _ = problems.additive(500)
+    table = np.hstack([X, np.eye(400, dtype=np.float32)[np.arange(500) % 400]])
+    assert not MACHINES["additive"].why_not(store(table))
+    wide = X @ np.ones((4, 400), np.float32)
+    wide[3] = np.nan
+    assert MACHINES["additive"].why_not(store(wide))
+
+
 class Clock:
     """Seconds that fits take, by what they are given."""
 
@@ -356,6 +451,21 @@ def test_samples_grow_within_the_budget(power):
         n_rows = budget.next_rows(n_rows, 10**6, lambda n: 0.5 * (n / 1000) ** power)
     assert sizes == sorted(set(sizes))
     assert 0.5 * 60 < clock.now <= 60
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "first"), [(150, 150), (500, 200), (891, 223), (3_000, 750), (60_000, 1_000)]
+)
+def test_few_rows_begin_with_a_part_as_well(n_rows, first):
+    budget = Budget(60.0)
+    assert budget.first_rows(n_rows) == first
+    if first < n_rows <= 4_000:
+        assert budget.next_rows(first, n_rows, lambda n: 0.0) == n_rows
+
+
+def test_the_last_few_rows_need_no_sample_of_their_own():
+    assert Budget(60.0).next_rows(1_000, 5_000, lambda n: 0.0) == 5_000
+    assert Budget(60.0).next_rows(1_000, 5_500, lambda n: 0.0) == 4_000
 
 
 def test_the_same_sizes_each_time_with_rows():

@@ -8,7 +8,9 @@ from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk
 from polyplane.engine.planes.planes import Array
 
-__all__ = ["sample"]
+__all__ = ["sample", "unlike_classes"]
+
+MANY = 100  # different labels, of which there may be so many in any rows
 
 
 def sample(chunks: Iterable[Chunk], n_rows: int, seed: int) -> tuple[Chunk, int]:
@@ -45,3 +47,13 @@ def _smallest(
             kept.append(Chunk(X[rows], chunk.y[rows] if chunk.y.size else chunk.y))
             kept_keys.append(own[rows])
     return kept, kept_keys
+
+
+def unlike_classes(labels: Array, n_rows: int) -> str:
+    """As of what different labels of so many rows are, if not of classes; empty if they may be."""
+    is_number = labels.dtype.kind in "iuf"
+    if labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any()):
+        return "a number to predict"
+    if labels.size <= max(MANY, n_rows // (10 if is_number else 2)):
+        return ""
+    return "a number to predict or an id" if is_number else "an id"

@@ -4,8 +4,9 @@ A column of a table may be several of X: a number, and a column for each value o
 a report says is about the user's columns.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +15,19 @@ import scipy.sparse as sp
 
 from polyplane.engine.planes.planes import Array
 
-__all__ = ["Columns", "Table", "dense", "is_sparse", "typical_row", "varied"]
+__all__ = [
+    "Columns",
+    "Table",
+    "dense",
+    "has_differences",
+    "is_sparse",
+    "number_text",
+    "typical_row",
+    "varied",
+]
 
 LONGEST = 80  # letters of a cell
+OF_A_DAY, OF_A_MINUTE = 24 * 3600 * 1e6, 60 * 1e6  # microseconds
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,8 @@ class Columns:
     names: Sequence[str]
     source_of: Array | None = None  # [column of X]: place in `names`; None where they are the same
     values: Sequence[str] = ()  # [column of X]: what a 1 there says; empty for a number
+    origins: Mapping[int, float] = field(default_factory=dict)  # of dates, whose numbers are days:
+    # the first one, in microseconds since 1970, by place in `names`
 
     def members(self, source: int) -> Array:
         """Columns of X that are made of it."""
@@ -49,12 +62,21 @@ class Columns:
         """The columns but some, and which columns of X are left."""
         kept = [k for k in range(len(self.names)) if k not in set(sources)]
         names = [self.names[k] for k in kept]
+        origins = {k: self.origins[old] for k, old in enumerate(kept) if old in self.origins}
         if self.source_of is None:
-            return Columns(names), np.array(kept, np.int64)
+            return Columns(names, origins=origins), np.array(kept, np.int64)
         left = np.flatnonzero(np.isin(self.source_of, kept))
         source_of = np.searchsorted(kept, self.source_of[left])
         values = [self.values[j] for j in left.tolist()] if self.values else ()
-        return Columns(names, source_of, values), left
+        return Columns(names, source_of, values, origins), left
+
+    def told(self, source: int, value: float) -> str:
+        """A number of a column as people write it; of a date the day, and the time if there is."""
+        if source not in self.origins or not math.isfinite(value):
+            return number_text(value)
+        minutes = round((self.origins[source] + value * OF_A_DAY) / OF_A_MINUTE)
+        day, time = str(np.datetime64(minutes, "m")).split("T")
+        return day if time == "00:00" else f"{day} {time}"
 
     def same_as(self, other: "Columns") -> bool:
         """Whether the columns of X are the same ones."""
@@ -108,7 +130,7 @@ class Table:
         """A cell in words."""
         number = self.columns.number(source)
         if number is not None:
-            return f"{float(self.X[row, number]):.4g}"
+            return self.columns.told(source, float(self.X[row, number]))
         choices = self.columns.choices(source)
         line = self.X[[row]][:, choices]
         said = np.flatnonzero(dense(line).ravel())
@@ -120,6 +142,11 @@ class Table:
         return Table(self.X[rows], self.y[rows], self.columns)
 
 
+def number_text(value: float) -> str:
+    """A number in a cell; thousands as people write them, not as powers."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
 def is_sparse(X: Any) -> bool:
     """Whether rows are of scipy's sparse kind."""
     return bool(sp.issparse(X))
@@ -128,6 +155,20 @@ def is_sparse(X: Any) -> bool:
 def dense(X: Any) -> Array:
     """Rows with all their zeros."""
     return np.asarray(X.todense() if is_sparse(X) else X)
+
+
+def has_differences(X: Any) -> bool:
+    """Whether any row is not like the first; a few tell it as a rule."""
+    for part in (X[:100], X):
+        if is_sparse(part):
+            least, most = (dense(end).ravel() for end in (part.min(axis=0), part.max(axis=0)))
+            differs = bool((least != most).any())
+        else:
+            first = np.broadcast_to(part[:1], part.shape)
+            differs = not np.array_equal(first, part, equal_nan=True)
+        if differs:
+            return True
+    return False
 
 
 def typical_row(table: Table) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
-from polyplane.report.columns import Table, dense, is_sparse, typical_row, varied
+from polyplane.report.columns import Columns, Table, dense, is_sparse, typical_row, varied
 from polyplane.report.page.images import picture_of_row, picture_of_weights
 
 __all__ = [
@@ -34,6 +34,8 @@ LONGEST = 120  # letters of a label or a name
 MOST_LABELS = 36  # with colours that can be told apart, more or less
 FEWEST_REGIONS, MOST_REGIONS = 6, 40  # columns
 REGION_SECONDS = 1.0
+ROOM = 0.04  # of a region, on each side of the values
+MIXED = 0.1  # of a region: how much more of other labels makes a pair of columns worth more
 
 
 def text_of(label: Any) -> str:
@@ -98,16 +100,17 @@ def curves_of(model: Any, table: Table, sources: Sequence[int]) -> list[dict[str
     start = _scores(model, varied(typical, at, typical[at][None], as_sparse), shown)
     found = []
     for source in sources:
-        number, choices = table.columns.number(source), table.columns.choices(source)
+        number = table.columns.number(source)
         entry: dict[str, Any] = {"name": text_of(table.columns.names[source]), "labels": labels}
         if number is not None:
             grid = _grid_of(table, number, CURVE_POINTS, False)
             rows = varied(typical, np.array([number]), grid[:, None], as_sparse)
             deciles = np.quantile(table.column(number), np.linspace(0.1, 0.9, 9))
             entry |= {"x": grid.tolist(), "ticks": deciles.tolist()}
-        elif choices.size:
-            counts = np.asarray((table.X[:, choices] != 0).sum(axis=0)).ravel()
-            most = np.argsort(-counts, kind="stable")[:MOST_VALUES]
+            if source in table.columns.origins:
+                entry["name"] += f", days since {table.columns.told(source, 0.0)}"
+        elif table.columns.choices(source).size:
+            choices, most = _frequent_choices(table, source)
             rows = varied(typical, choices, np.eye(choices.size)[most], as_sparse)
             entry["values"] = [text_of(table.columns.values[choices[k]]) for k in most]
         else:
@@ -153,25 +156,46 @@ def regions_of(
         return None
     typical, as_sparse = typical_row(table), is_sparse(table.X)
     some = np.arange(min(MOST_DOTS, table.y.size))
-    grids = [_grid_of(table, j, GRID, True) for _, j in known]
-    cells = []
+    grids = [_with_room(_grid_of(table, j, GRID, True)) for _, j in known]
+    cells, start, most_mixed = [], (0, 1), -1
     for a, b in combinations(range(len(known)), 2):
         along = np.stack([np.tile(grids[a], GRID), np.repeat(grids[b], GRID)], axis=1)
         places = np.array([known[a][1], known[b][1]])
         rows = varied(typical, places, along, as_sparse)
         cells += [_codes(model.predict(rows), labels) for model in models.values()]
+        n_others = GRID * GRID - int(np.bincount(cells[-1]).max())
+        if n_others > most_mixed + MIXED * GRID * GRID:  # columns that matter more go first
+            start, most_mixed = (a, b), n_others
     dots = [table.column(j)[some].astype(np.float64) for _, j in known]
     return {
         "names": [text_of(table.columns.names[s]) for s, _ in known],
         "labels": [text_of(label) for label in labels.tolist()],
         "machines": list(models),
+        "start": start,
         "grid": GRID,
         "ranges": [[float(grid[0]), float(grid[-1])] for grid in grids],
+        "ends": [
+            [_rounded(table.columns, s, float(end)) for end in (grid[0], grid[-1])]
+            for (s, _), grid in zip(known, grids, strict=True)
+        ],
         "dots": [[float(f"{x:.4g}") for x in each] for each in dots],
         "dot_labels": _codes(table.y[some], labels).tolist(),
         "has_others": len(table.columns.names) > 2,
         "cells": _packed(np.concatenate(cells)),
     }
+
+
+def _rounded(columns: Columns, source: int, value: float) -> str:
+    """In a few digits; of a date the day."""
+    is_date = source in columns.origins
+    return columns.told(source, round(value) if is_date else float(f"{value:.3g}"))
+
+
+def _with_room(grid: Array) -> Array:
+    """A little more on both sides, so that marks at the ends are seen."""
+    room = ROOM * (grid[-1] - grid[0])
+    wider: Array = np.linspace(grid[0] - room, grid[-1] + room, grid.size)
+    return wider
 
 
 def _codes(said: Array, labels: Array) -> Array:
@@ -364,15 +388,38 @@ def _changes(
     """Values of single columns, met in other rows, with which the label would be another."""
     line, found = _dense_row(table.X, row).astype(np.float64), []
     for source in sources:
-        number = table.columns.number(source)
-        if number is None:
+        places, values, told = _other_values(table, line, source)
+        if not told:
             continue
-        grid = _grid_of(table, number, 21, True)
-        rows = varied(line, np.array([number]), grid[:, None], is_sparse(table.X))
-        said = np.asarray(model.predict(rows))
+        said = np.asarray(model.predict(varied(line, places, values, is_sparse(table.X))))
         other = np.flatnonzero(said != predicted)
         if other.size:
-            nearest = other[np.argmin(np.abs(grid[other] - line[number]))]
-            label = text_of(said.tolist()[nearest])
-            found.append([text_of(table.columns.names[source]), f"{grid[nearest]:.4g}", label])
+            label = text_of(said.tolist()[other[0]])
+            found.append([text_of(table.columns.names[source]), told[other[0]], label])
     return found[:3]
+
+
+def _other_values(table: Table, line: Array, source: int) -> tuple[Array, Array, list[str]]:
+    """Where a column is in X, what else it might be there, the nearest first, and in words.
+
+    Of values of a category none is near, so the most frequent go first.
+    """
+    number = table.columns.number(source)
+    if number is not None:
+        grid = _grid_of(table, number, 21, True)
+        grid = grid[np.argsort(np.abs(grid - line[number]), kind="stable")]
+        return (
+            np.array([number]),
+            grid[:, None],
+            [table.columns.told(source, float(value)) for value in grid],
+        )
+    choices, most = _frequent_choices(table, source)
+    told = [text_of(table.columns.values[choices[k]]) for k in most]
+    return choices, np.eye(choices.size)[most], told
+
+
+def _frequent_choices(table: Table, source: int) -> tuple[Array, Array]:
+    """Columns of X that stand for values of a category, and which of them are met most."""
+    choices = table.columns.choices(source)
+    counts = np.asarray((table.X[:, choices] != 0).sum(axis=0)).ravel()
+    return choices, np.argsort(-counts, kind="stable")[:MOST_VALUES]

@@ -12,10 +12,11 @@ import scipy.sparse as sp
 
 from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Columns, Table, dense, is_sparse
-from polyplane.report.findings import curves_of, last_step
+from polyplane.report.findings import curves_of, last_step, text_of
 
 try:
     from matplotlib import pyplot
+    from matplotlib.colors import ListedColormap
 except ImportError:  # an extra
     pyplot = None  # type: ignore[assignment]
 
@@ -26,6 +27,7 @@ __all__ = [
 ACCENT, QUIET, WARM = "#0a6a70", "#8a949b", "#a8481a"
 BINS = 10
 LARGEST = 12  # columns of a bar chart
+MOST_NAMED = 20  # classes beside regions
 
 
 def _plots() -> Any:
@@ -75,7 +77,7 @@ def plot_planes(
     axes = _axes(ax, len(planes))
     known = _names(machine, planes.shape[1], names)
     for k, (plane, one) in enumerate(zip(planes, axes, strict=False)):
-        one.set_title(f"{labels[k]}", fontsize=9)
+        one.set_title(f"for {text_of(labels.tolist()[k])}", fontsize=9)
         if shape is not None:
             limit = float(np.abs(plane).max()) or 1.0
             one.imshow(plane.reshape(shape), cmap="PuOr_r", vmin=-limit, vmax=limit)
@@ -116,16 +118,21 @@ def plot_regions(
     cells[:, j] = np.repeat(sides[1], n_points)
     classes = np.asarray(last_step(model)[1].classes_)
     said = np.searchsorted(classes, model.predict(cells.astype(rows.dtype)))
-    limits = {"cmap": "tab10" if classes.size > 2 else "BrBG", "vmin": 0,
-              "vmax": max(9, classes.size - 1) if classes.size > 2 else 1}  # fmt: skip
+    several = _plots().get_cmap("tab20" if classes.size > 10 else "tab10").colors
+    colours = [ACCENT, WARM] if classes.size == 2 else (several * classes.size)[: classes.size]
+    limits = {"cmap": ListedColormap(colours), "vmin": -0.5, "vmax": classes.size - 0.5}
     one.pcolormesh(
         *sides, said.reshape(n_points, n_points), alpha=0.35, shading="nearest", **limits
     )
     if y is not None:
         codes = np.searchsorted(classes, np.asarray(y))
         one.scatter(
-            rows[:, i], rows[:, j], c=codes, s=8, edgecolors="white", linewidths=0.3, **limits
+            rows[:, i], rows[:, j], c=codes, s=12, edgecolors="white", linewidths=0.4, **limits
         )
+    if classes.size <= MOST_NAMED:
+        for colour, label in zip(colours, classes.tolist(), strict=True):
+            one.scatter([], [], color=colour, marker="s", label=text_of(label))
+        one.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     known = _names(last_step(model)[1], rows.shape[1], names)
     one.set_xlabel(known[i])
     one.set_ylabel(known[j])

@@ -58,14 +58,14 @@ def suspicions(
         codes = part.codes(source)
         if np.all(codes == codes[0]):
             continue
-        is_id = table.columns.number(source) is not None and _is_id(codes, at, n_met)
-        if is_id:
+        is_number = table.columns.number(source) is not None
+        if is_number and _is_id(codes, at, n_met):
             ids.append(source)
             continue
         error, usual = _error_alone(codes, part.y)
         if usual > 0.01 and error <= NEARLY * usual:
             leaks.append((error, source))
-        distance = _distance(codes, at)
+        distance = _distance(codes, at) if is_number else _distance_of_kinds(codes, at)
         if distance > APART:
             drifting.append((distance, source))
     return [*_of_leaks(table, leaks), *found, *_of_ids(table, ids), *_of_drift(table, part.y, at,
@@ -109,8 +109,7 @@ def _of_drift(
     table: Table, y: Array, places: Array, drifting: list[tuple[float, int]]
 ) -> list[Suspicion]:
     found = []
-    _, labels = np.unique(y, return_inverse=True)
-    distance = _distance(labels.astype(np.float64), places, is_ordered=False)
+    distance = _distance_of_kinds(y, places)
     if distance > APART / 2:
         found.append(
             Suspicion("drift", f"Labels are not the same in the first and the last third of the "
@@ -170,20 +169,37 @@ def _is_id(codes: Array, places: Array, n_met: int) -> bool:
     return is_in_order or float(np.ptp(codes)) < 1.1 * n_met
 
 
-def _distance(codes: Array, places: Array, is_ordered: bool = True) -> float:
-    """Of the first third of the rows from the last: Kolmogorov's, or in shares; 0 if it is luck."""
-    in_order = codes[np.argsort(places)]
-    n = in_order.size // 3
-    first, last = in_order[:n], in_order[-n:]
-    if is_ordered:
-        every = np.concatenate([first, last])
-        below = [np.searchsorted(np.sort(side), every, side="right") / n for side in (first, last)]
-        distance = float(np.abs(below[0] - below[1]).max())
-    else:
-        n_kinds = int(codes.max()) + 1
-        shares = [np.bincount(side.astype(int), minlength=n_kinds) / n for side in (first, last)]
-        distance = float(np.abs(shares[0] - shares[1]).sum() / 2)
+def _distance(codes: Array, places: Array) -> float:
+    """Of the first third of the rows from the last: Kolmogorov's; 0 if it may be luck."""
+    first, last, n = _outer_thirds(codes, places)
+    every = np.concatenate([first, last])
+    below = [np.searchsorted(np.sort(side), every, side="right") / n for side in (first, last)]
+    distance = float(np.abs(below[0] - below[1]).max())
     return distance if distance > LUCK * np.sqrt(2 / n) else 0.0
+
+
+def _distance_of_kinds(kinds: Array, places: Array) -> float:
+    """The same of values without an order: a share of the rows, less what it is by luck.
+
+    Of many values few rows each have other shares in any two parts; how much that is, two parts
+    of the same rows at random tell.
+    """
+    _, codes = np.unique(kinds, return_inverse=True)
+    first, last, n = _outer_thirds(codes, places)
+    mixed = np.random.default_rng(0).permutation(np.concatenate([first, last]))
+    size = int(codes.max()) + 1
+    shares = [np.bincount(part, minlength=size) / n for part in (first, last, mixed[:n], mixed[n:])]
+    distance, by_luck = (
+        float(np.abs(one - other).sum() / 2) for one, other in (shares[:2], shares[2:])
+    )
+    return max(0.0, distance - by_luck) if distance > LUCK * np.sqrt(2 / n) else 0.0
+
+
+def _outer_thirds(values: Array, places: Array) -> tuple[Array, Array, int]:
+    """The first and the last third of the rows as they stood, and how many each has."""
+    in_order = values[np.argsort(places)]
+    n = in_order.size // 3
+    return in_order[:n], in_order[-n:], n
 
 
 # ---- equal rows --------------------------------------------------------------------------

@@ -57,11 +57,12 @@ class Budget:
         return max(0.0, self.seconds - kept - self.elapsed)
 
     def first_rows(self, n_rows: int) -> int:
-        """Size of the first sample."""
+        """Size of the first sample; of a few rows a part, so that there is a curve over rows."""
         if self.rows:
             return min(n_rows, self.rows[0])
         share = min(1.0, self.seconds / LITTLE)
-        return min(n_rows, max(FEWEST_ROWS, int(share * FIRST_ROWS)))
+        part = min(int(share * FIRST_ROWS), math.ceil(n_rows / MOST_GROWTH))
+        return min(n_rows, max(FEWEST_ROWS, part))
 
     def next_rows(self, n_before: int, n_rows: int, price: Callable[[int], float]) -> int | None:
         """Size of the next sample, `price` being the seconds that one of a size takes."""
@@ -70,6 +71,7 @@ class Budget:
         if n_before >= n_rows:
             return None
         largest = min(n_rows, int(MOST_GROWTH * n_before))
+        largest = n_rows if LEAST_GROWTH * largest > n_rows else largest  # the last few as well
         if price(largest) <= (IN_PASSING if largest < n_rows else LAST) * self.left:
             return largest
         least = math.ceil(min(n_rows, LEAST_GROWTH * n_before))

@@ -17,6 +17,7 @@ from polyplane.estimator.input.tables import TableRows, layout_of, without_layou
 from polyplane.estimator.online_classifier import OnlineClassifier
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.report.findings import last_step
+from polyplane.tuning.code import code_of_model
 from polyplane.tuning.contents import Shown, content_of, table_of
 from polyplane.tuning.diagnosis import SURE
 from polyplane.tuning.exploration import Report
@@ -28,6 +29,7 @@ __all__ = ["compare"]
 
 FOLDS = 5
 LONGEST_NAME = 60
+OF_EXPLORATIONS = "steps", "learning", "path"  # parts of a page about samples and settings
 
 
 def compare(
@@ -45,20 +47,33 @@ def compare(
     `models` is a dict from names to classifiers, or a list of classifiers; none is fitted itself.
     Leads are over the first of them. X is what they take: a matrix or a table. With `report` a
     page is written there. The verdict is the name of the one with the lowest error, or "a tie" if
-    its lead over the next may be luck.
+    its lead over the next may be luck. Ctrl-C ends it with the models that have been judged.
     """
     named = _named(models)
     if n_folds < 2:
         raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
     labels = np.asarray(y)
+    if np.unique(labels).size < 2:
+        raise ValueError("y has but one label, expected two classes at least.")
     start = time.perf_counter()
     splits = folds_of(labels, n_folds, random_state)
     runs: dict[str, list[Run]] = {}
+    is_interrupted = False
     for name, model in named.items():
         run = Run(name, labels.size, n_folds)
-        list(run_folds(run, partial(clone, model), X, labels, splits))
+        try:
+            list(run_folds(run, partial(clone, model), X, labels, splits))
+        except KeyboardInterrupt:
+            if not runs:
+                raise
+            is_interrupted = True
+            break
+        except Exception as error:
+            error.add_note(f"{name} is the model that failed.")
+            raise
         runs[name] = [run]
     result = _report(runs, named, X, labels, n_folds, image_shape, time.perf_counter() - start)
+    result.content = {**result.content, "is_interrupted": is_interrupted}
     if report is not None:
         result.to_html(report)
     return result
@@ -105,6 +120,7 @@ def _report(
     n_columns = len(frame_of(X).names) if is_table(X) else np.shape(X)[1]
     content |= {
         "kind": "comparison",
+        "absent": OF_EXPLORATIONS,
         "title": "comparison",
         "verdict": verdict,
         "headline": sentence,
@@ -117,7 +133,7 @@ def _report(
         "n_columns": n_columns,
         "n_folds": n_folds,
         "seconds": seconds,
-        "code": f"model = {named[best]!r}\nmodel.fit(X, y)",
+        "code": code_of_model(named[best]),
     }
     models = {name: each[-1].model for name, each in runs.items()}
     return Report(verdict, sentence, table, models, content)

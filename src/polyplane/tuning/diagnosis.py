@@ -136,7 +136,8 @@ def advice(runs: Runs, y: Array) -> Advice:
     linear = latest(runs, LINEAR)
     if taken:
         top = taken[-1]
-        return Advice(top.step, _nonlinear(top, runs), top.run.machine, steps)
+        words = _nonlinear(top, runs) + _unreached(runs, top.run.machine)
+        return Advice(top.step, words, top.run.machine, steps)
     open_steps = [step for step in steps if _may_matter(step)]
     if open_steps:
         step = max(open_steps, key=lambda one: one.lead.z)
@@ -146,9 +147,9 @@ def advice(runs: Runs, y: Array) -> Advice:
         )
         return Advice("more-data", sentence, LINEAR, steps)
     if not steps:
-        words = f"A linear machine has {linear.error:.1%}; there was no time for any other."
+        words = f"A linear machine has {linear.error:.1%} wrong; there was no time for any other."
         return Advice("more-data", words, LINEAR)
-    return Advice("linear", _linear(steps, linear), LINEAR, steps)
+    return Advice("linear", _linear(steps, linear) + _unreached(runs, LINEAR), LINEAR, steps)
 
 
 def _linear(steps: Sequence[StepUp], linear: Run) -> str:
@@ -156,12 +157,12 @@ def _linear(steps: Sequence[StepUp], linear: Run) -> str:
     if nearest.is_imitated and nearest.lead.z > UNSURE:
         return (
             f"It looks linear, with wrong labels: {nearest.run.machine} has "
-            f"{nearest.run.error:.1%} where a linear machine has {linear.error:.1%}, but one that "
-            f"learns the answers of {nearest.run.machine} is as good."
+            f"{nearest.run.error:.1%} wrong where a linear machine has {linear.error:.1%}, but one "
+            f"that learns the answers of {nearest.run.machine} is as good."
         )
     return (
-        f"It looks linear: nothing beats the linear machine's {linear.error:.1%} by enough to "
-        f"matter ({nearest.run.machine}: {_points(nearest.lead)})."
+        f"It looks linear: nothing beats the linear machine's error of {linear.error:.1%} by "
+        f"enough to matter ({nearest.run.machine}: {_points(nearest.lead)})."
     )
 
 
@@ -206,9 +207,29 @@ def _nonlinear(top: StepUp, runs: Runs) -> str:
     beside = (
         "" if top.below.machine == LINEAR else f" and {top.below.machine} {top.below.error:.1%}"
     )
+    last = latest(runs, top.run.machine)
+    is_first = last.n_rows == top.run.n_rows
+    on = "" if is_first else f", on {top.run.n_rows:,} rows"
+    now = "" if is_first else f" On {last.n_rows:,} rows it has {last.error:.1%}."
     return (
-        f"{of_step[top.step]} has {top.run.error:.1%} where a linear machine has "
-        f"{linear.error:.1%}{beside}: a lead of {_points(top.lead)}."
+        f"{of_step[top.step]} has {top.run.error:.1%} wrong where a linear machine has "
+        f"{linear.error:.1%}{beside}{on}: a lead of {_points(top.lead)}.{now}"
+    )
+
+
+def _unreached(runs: Runs, machine: str) -> str:
+    """A machine that is ahead of the one advised, but with rows that this one never saw."""
+    mine = latest(runs, machine)
+    others = [latest(runs, name) for name in runs]
+    ahead = [
+        run for run in others if run.n_rows > mine.n_rows and run.interval[1] < mine.interval[0]
+    ]
+    if not ahead:
+        return ""
+    best = min(ahead, key=lambda run: run.error)
+    return (
+        f" {best.machine} has {best.error:.1%} wrong on {best.n_rows:,} rows, which there was no "
+        f"time to try {machine} on: with more time, explore again."
     )
 
 

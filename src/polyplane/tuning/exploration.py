@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from polyplane.report.columns import has_differences
 from polyplane.report.page.page import page_of
 from polyplane.report.suspicions import Suspicion, quoted, suspicions
 from polyplane.tuning.budget import Budget, budget_of
+from polyplane.tuning.code import code_that_makes
 from polyplane.tuning.contents import Shown, content_of, table_of
 from polyplane.tuning.diagnosis import Advice, Outlook, advice, best_of, outlook
-from polyplane.tuning.machines import ADDITIVE, LINEAR, MACHINES, MAJORITY, PLANES, Setting
+from polyplane.tuning.machines import ADDITIVE, LINEAR, MACHINES, MAJORITY, PLANES
 from polyplane.tuning.runs import Run
 from polyplane.tuning.samples import Sample, sample_of_file, sample_of_rows
 from polyplane.tuning.search import NEXT, QUICK, Search
@@ -134,10 +136,13 @@ def explore_sample(
     """The same for a sample; `watch` is called after each run."""
     if n_folds < 2:
         raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
+    if not has_differences(sample.X):
+        raise ValueError("All rows are the same: there is nothing to learn from.")
     noticed = _noticed(sample)
     leaking = _leaking(sample, noticed) if image_shape is None else ()
     search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)
-    found = Findings(search, image_shape, noticed, leaking)
+    places = [(sample.columns.names.index(name), name) for name in leaking]
+    found = Findings(search, image_shape, noticed, places)
     is_interrupted, has_page, next_page, n_rows = False, False, FULL_PAGE, 0
     try:
         for run in search.work():
@@ -173,10 +178,11 @@ class Findings:
         search: Search,
         image_shape: tuple[int, int] | None,
         noticed: Sequence[Suspicion],
-        leaking: Sequence[str],
+        leaking: Sequence[tuple[int, str]],
     ) -> None:
         self.search, self.image_shape = search, image_shape
-        self.suspicions, self.leaking = noticed, leaking
+        self.suspicions, self.places = noticed, leaking
+        self.leaking = tuple(name for _, name in leaking)
 
     def result(
         self, is_final: bool, is_interrupted: bool = False, is_brief: bool = False
@@ -204,9 +210,18 @@ class Findings:
         return self._made(content, said, is_interrupted)
 
     def _code(self, machine: str) -> str:
-        is_table = self.search.sample.layout is not None
-        setting = self.search.runs[machine][-1].setting
-        return code_of(machine, setting, is_table, self.leaking)
+        sample, setting = self.search.sample, self.search.runs[machine][-1].setting
+        if MACHINES[machine].step == MAJORITY:
+            return "# nothing to train: always say the most frequent label"
+        shown = {k: v for k, v in sorted(setting.parameters.items()) if (k, v) not in QUICK.items()}
+        places, reading = self.places, sample.reading
+        if reading is not None and sample.layout is not None and places:  # never read them
+            source, options = reading
+            reading = source, options | {"drop": [*options.get("drop", ()), *self.leaking]}
+            places = ()
+        return code_that_makes(
+            setting.kind.__name__, shown, setting.scale, sample.form, reading, places
+        )
 
     def _made(self, content: dict[str, Any], said: Advice, is_interrupted: bool) -> Exploration:
         search, sample = self.search, self.search.sample
@@ -236,6 +251,7 @@ class Findings:
             "n_rows": n_rows,
             "n_met": sample.n_met,
             "is_all": sample.is_all,
+            "dropped": list(self.leaking),
             "n_columns": len(sample.columns.names),
             "n_folds": search.n_folds,
             "seconds": search.budget.elapsed,
@@ -314,28 +330,3 @@ def _steps(said: Advice) -> list[dict[str, Any]]:
         }
         for one in said.steps
     ]
-
-
-def code_of(
-    machine: str, setting: Setting, is_table: bool = False, leaking: Sequence[str] = ()
-) -> str:
-    """Lines to paste that train the machine with its settings on all rows."""
-    kind = setting.kind.__name__
-    if MACHINES[machine].step == MAJORITY:
-        return "# nothing to train: always say the most frequent label"
-    shown = {k: v for k, v in sorted(setting.parameters.items()) if (k, v) not in QUICK.items()}
-    given = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-    lines = ["import polyplane as pp"]
-    made = f"pp.{kind}({given})"
-    if setting.scale != "none":
-        scaler = {"maxabs": "MaxAbsScaler", "standard": "StandardScaler"}[setting.scale]
-        lines += [
-            "from sklearn.pipeline import make_pipeline",
-            f"from sklearn.preprocessing import {scaler}",
-        ]
-        made = f"make_pipeline({scaler}(), {made})"
-        if is_table:
-            lines += ["", "# scalers take numbers only: read the table with X, y = pp.read(path)"]
-    if leaking:
-        lines += ["", f"# without {list(leaking)!r}, which nearly decide alone: drop them from X"]
-    return "\n".join([*lines, "", f"model = {made}", "model.fit(X, y)"])

@@ -30,7 +30,7 @@ MAJORITY, LINEAR, ADDITIVE, PLANES, KERNEL = LADDER = (
     "majority", "linear", "additive", "piecewise-linear", "kernel",
 )  # fmt: skip
 ALPHAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-MOST_CURVED = 300  # columns with hats: more take long, and images and texts have no curves
+MOST_CURVED = 300  # columns with curves: more take long, and images and texts have none
 MOST_MULTIPLIED = 3_000  # columns
 MOST_PRODUCTS = 1 << 20  # beyond, they are hashed
 ROWS_LOOKED_AT = 5_000  # to tell images and texts from tables
@@ -81,10 +81,28 @@ class Machine:
     def why_not(self, X: Any) -> str:
         """Why it is not tried on such rows; empty if it is."""
         if self.step == ADDITIVE and X.shape[1] > MOST_CURVED:
-            return f"{X.shape[1]:,} columns are too many to bend each of them"
+            n_curved = X.shape[1] if X.shape[1] > MOST_MULTIPLIED else _count_curved(X)
+            if n_curved > MOST_CURVED:
+                return f"{n_curved:,} columns are too many to draw a curve along each"
         if self.algorithm == "poly2" and X.shape[1] > MOST_MULTIPLIED:
             return f"{X.shape[1]:,} columns have too many products"
         return ""
+
+
+def _count_curved(X: Any) -> int:
+    """Columns of more than one value beside zero: along 0 and 1 there is nothing to bend."""
+    some = X[:ROWS_LOOKED_AT].copy()
+    values = some.data if is_sparse(some) else some
+    values[np.isnan(values)] = 0  # gaps
+    if is_sparse(some):
+        counts, sums, squares = (
+            np.asarray(one.sum(axis=0), np.float64).ravel()
+            for one in ((some != 0), some, some.multiply(some))
+        )
+    else:
+        counts, sums = np.count_nonzero(some, axis=0), some.sum(axis=0, dtype=np.float64)
+        squares = np.square(some, dtype=np.float64).sum(axis=0)
+    return int(np.sum(counts * squares - sums**2 > 1e-5 * counts * squares))  # Cauchy, Schwarz
 
 
 def _path(kind: Any, **parameters: Any) -> list[Setting]:

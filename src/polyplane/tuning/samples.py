@@ -3,25 +3,28 @@ a fair sample, with what they were called and where they stood."""
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from polyplane.data.chunk_sizes import widened
+from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk
-from polyplane.data.reading import Stream, stream
-from polyplane.data.sample import sample
+from polyplane.data.reading import CHUNK_ROWS, Stream, stream
+from polyplane.data.sample import sample, unlike_classes
 from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
+from polyplane.data.table.kinds import DATE
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.code import FRAME, GAPS, MATRIX
 
 __all__ = [
     "Sample",
+    "chunks_to_sample",
     "columns_of",
     "is_table",
     "sample_of_file",
@@ -32,8 +35,10 @@ __all__ = [
 MOST_ROWS = 200_000
 MOST_CELLS = 1 << 27  # of dense rows, half a gigabyte
 FOR_READING = 0.15  # of the seconds; a file that takes longer is known by its first rows
+SMALL = 1_000_000  # bytes of a file that is read at once, perhaps compressed
 LONG_ENOUGH = 4.0  # seconds of reading, once there are as many rows as a sample may have
 LONGEST = 200  # letters of a name
+MISSING = "y has missing values: leave such rows out."
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Sample:
     n_met: int = 0  # rows from which it was drawn
     is_all: bool = True  # whether that is all there are
     title: str = "data"
+    form: str = MATRIX  # of X as it came
+    reading: tuple[Any, dict[str, Any]] | None = None  # of files that can be read again
 
     @property
     def n_rows(self) -> int:
@@ -70,6 +77,7 @@ class Sample:
 
 def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None) -> Sample:
     """A sample of a matrix, or of a table."""
+    X = np.asarray(X) if isinstance(X, list | tuple) else X
     labels = _labels_of(y)
     n_rows = frame_of(X).n_rows if is_table(X) else X.shape[0]
     if labels.size != n_rows:
@@ -89,7 +97,8 @@ def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None
             raise ValueError(f"X has {X.ndim} dimensions, expected rows by columns.")
         rows = X[chosen]
         columns = _plain_columns(names, X.shape[1])
-    return Sample(_as_floats(rows), labels[chosen], chosen, columns, layout, n_rows)
+    form = MATRIX if layout is None else FRAME if is_frame(X) else GAPS
+    return Sample(_as_floats(rows), labels[chosen], chosen, columns, layout, n_rows, form=form)
 
 
 def sample_of_file(source: Any, budget: Budget, seed: int, **reading: Any) -> Sample:
@@ -122,7 +131,7 @@ def sample_of_stream(
                 return
             yield chunk
 
-    with contextlib.closing(iter(rows) if chunks is None else chunks) as each:
+    with contextlib.closing(chunks_to_sample(rows) if chunks is None else chunks) as each:
         first = next(each)
         found, n_met = sample(in_time(first, each), _most_rows(first.X), seed)
     if check is not None:
@@ -137,8 +146,37 @@ def sample_of_stream(
     return Sample(
         _as_floats(X[order]), labels[order], order,
         columns or _plain_columns(None, X.shape[1]), layout, n_met, is_whole,
-        ", ".join(_base_name(one) for one in rows.sources[:3]),
+        ", ".join(_base_name(one) for one in rows.sources[:3]), reading=_reading_of(rows),
     )  # fmt: skip
+
+
+def chunks_to_sample(rows: Stream) -> Generator[Chunk, None, None]:
+    """One pass; of a small file all rows at once, as `read` and fits of tables take them.
+
+    Their layout is then learned from all rows, rather than from the first and grown by others.
+    """
+    is_small = len(rows.sources) == 1 and not rows.is_once and not rows.caches
+    is_small = is_small and _size_of(rows.sources[0]) <= SMALL and rows.chunk_rows >= CHUNK_ROWS
+    if is_small:
+        yield joined(rows.all_chunks())
+    else:
+        yield from rows
+
+
+def _size_of(source: Any) -> float:
+    is_file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
+    return os.path.getsize(source) if is_file else np.inf
+
+
+def _reading_of(rows: Stream) -> tuple[Any, dict[str, Any]] | None:
+    """The files and options with which all of a stream is read again; of a pipe None."""
+    if not all(isinstance(one, str | os.PathLike) and os.path.exists(one) for one in rows.sources):
+        return None
+    sources = [os.fspath(one) for one in rows.sources]
+    every = fields(rows.options)
+    given = {one.name: getattr(rows.options, one.name) for one in every}
+    given = {one.name: given[one.name] for one in every if given[one.name] != one.default}
+    return sources[0] if len(sources) == 1 else sources, given
 
 
 def _base_name(source: Any) -> str:
@@ -166,14 +204,25 @@ def _labels_of(y: Any) -> Array:
     if labels.ndim != 1:
         raise ValueError(f"y has {labels.ndim} dimensions, expected one label a row.")
     if labels.dtype.kind == "O":
+        if any(_is_missing(label) for label in labels.tolist()):
+            raise ValueError(MISSING)
         labels = labels.astype(str)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y has missing values: leave such rows out.")
-    if labels.dtype.kind == "f" and not np.all(labels == np.rint(labels)):
-        raise ValueError("y has numbers with fractions, as of a number to predict, not classes.")
-    if np.unique(labels).size < 2:
+        raise ValueError(MISSING)
+    kinds = np.unique(labels)
+    what = unlike_classes(kinds, labels.size)
+    if what:
+        raise ValueError(
+            f"y has {kinds.size:,} different values in {labels.size:,} rows, as of {what}, "
+            "expected classes."
+        )
+    if kinds.size < 2:
         raise ValueError("y has but one label, expected two classes at least.")
     return labels
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or type(label).__name__ == "NAType" or label != label
 
 
 def _mixed_order(y: Array, seed: int) -> Array:
@@ -194,9 +243,15 @@ def _most_rows(X: Any) -> int:
 
 
 def _as_floats(X: Any) -> Any:
-    if is_sparse(X):
-        return X.astype(np.float32)
-    return np.ascontiguousarray(X, dtype=np.float32)
+    """Numbers of which something can be learned; gaps are filled later."""
+    with np.errstate(over="ignore"):
+        rows = X.astype(np.float32) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float32)
+    values: Any = rows.data if is_sparse(rows) else rows.ravel()
+    if values.size and np.isinf([np.fmax.reduce(values), np.fmin.reduce(values)]).any():
+        raise ValueError(
+            "X contains infinity, or a number too large for float32: replace or drop such values."
+        )
+    return rows
 
 
 def columns_of(layout: Layout) -> Columns:
@@ -206,7 +261,9 @@ def columns_of(layout: Layout) -> Columns:
         return _plain_columns(layout.feature_names, layout.width)
     said = [pair.name[len(pair.source) :].lstrip(" =") for pair in layout.categories.numbers]
     values = [""] * len(layout.number_sources) + [one[:LONGEST] or "–" for one in said]
-    return Columns([source.name[:LONGEST] for source in layout.sources], source_of, values)
+    origins = {k: one.origin for k, one in enumerate(layout.sources) if one.kind == DATE}
+    names = [source.name[:LONGEST] for source in layout.sources]
+    return Columns(names, source_of, values, origins)
 
 
 def _plain_columns(names: Sequence[str] | None, width: int) -> Columns:

@@ -153,9 +153,11 @@ class Search:
         second = labels[np.argsort(-counts, kind="stable")[1]]
         places = np.flatnonzero(y == second)
         if places.size < 2 * self.n_folds:
+            which = "Only one" if counts.max() >= 2 * self.n_folds else "No"
             raise ValueError(
-                f"Only one class has {2 * self.n_folds} rows or more, which {self.n_folds} folds "
-                "need: take more rows, or fewer folds."
+                f"{which} class has {2 * self.n_folds} rows or more, which {self.n_folds} folds "
+                f"need: take more rows, or fewer folds. There are {labels.size:,} classes in "
+                f"{y.size:,} rows."
             )
         needed = int(places[min(places.size, 2 * self.n_folds) - 1]) + 1
         return min(y.size, max(needed, self.budget.first_rows(y.size)))

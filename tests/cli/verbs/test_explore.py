@@ -7,6 +7,7 @@ import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.sets.shapes import checkerboard
 from polyplane.data.writing import write
+from polyplane.tuning import samples
 from polyplane.tuning.machines import MACHINES
 from tests.cli.documented import check
 
@@ -38,6 +39,14 @@ def test_a_half_plane_is_linear_and_said_in_a_sentence(call, tmp_path):
     assert done.code == 0
     assert all(name in done.out for name in MACHINES)
     assert "It looks linear" in done.out
+
+
+def test_it_is_said_that_not_all_rows_were_read(call, tmp_path, monkeypatch):
+    write(tmp_path / "long.csv", [Chunk(*checkerboard(9_000, 0.0, fields=2))])
+    monkeypatch.setattr(samples, "SMALL", 0)
+    monkeypatch.setattr(samples, "FOR_READING", 0.0)
+    done = call("explore", tmp_path / "long.csv", "--rows", "100", "--folds", "2")
+    assert "100 of the 8,192 rows that there was time to read" in " ".join(done.out.split())
 
 
 def test_a_page_is_written_and_a_leak_is_said(call, tmp_path):

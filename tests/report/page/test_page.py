@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import polyplane as pp
 from polyplane.report.columns import Columns, Table
-from polyplane.report.findings import count_region_columns, regions_of
-from polyplane.report.page.charts import axis_of, logs_of, words
+from polyplane.report.findings import count_region_columns, regions_of, rows_explained
+from polyplane.report.page.charts import Chart, axis_of, logs_of, words
 from polyplane.report.page.images import guessed_shape, png
+from polyplane.report.page.page import page_of
 from polyplane.report.page.sections import SECTIONS
 from polyplane.tuning.budget import Budget
 from tests.report.page.hostile import hostile_table
@@ -78,6 +79,28 @@ def test_regions_are_what_models_say_along_two_columns(storage):
     assert found["dot_labels"] == y[:150].tolist()
 
 
+def test_regions_start_where_labels_change():
+    X, _ = problems.xor(200)
+    models = {"one": pp.PegasosClassifier(random_state=0).fit(X, X[:, 2] > 0)}
+    assert regions_of(models, table_of(X, X[:, 2] > 0), [0, 1, 2])["start"] == (0, 2)
+
+
+def test_what_would_change_a_label_may_be_a_category():
+    generator = np.random.default_rng(0)
+    colours = generator.integers(0, 3, 200)
+    X = np.hstack([generator.normal(size=(200, 1)), np.eye(3)[colours]]).astype(np.float32)
+    columns = Columns(["size", "colour"], np.array([0, 1, 1, 1]), ["", "red", "green", "blue"])
+    y = np.where(colours == 0, "warm", "cold")
+    model = pp.PegasosClassifier(random_state=0).fit(X, y)
+    for rows in (X, sp.csr_matrix(X)):
+        found = rows_explained(model, Table(rows, y, columns), np.arange(200), None, [0, 1])
+        for one in found:
+            ((name, value, label),) = one["changes"]
+            assert (name, value == "red", label != one["winner"]) == (
+                "colour", one["winner"] == "cold", True
+            )  # fmt: skip
+
+
 def test_regions_of_forty_columns_are_small():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(300, 60)).astype(np.float32)
@@ -132,6 +155,33 @@ def test_axes_of_powers_hold_their_values(values):
     assert 1 <= len(axis.ticks) <= 8
 
 
+@given(st.lists(st.floats(0.01, 1e4), min_size=1, max_size=5))
+def test_ticks_of_powers_are_round_and_do_not_overlap(values):
+    axis = logs_of(values, "x", lambda v: f"{v:g}")
+    assert all(len(text) <= 6 for _, text in axis.ticks)
+    places = [axis.share(value) for value, _ in axis.ticks]
+    assert np.all(np.diff(places) > 0.04)
+
+
+@given(st.lists(st.integers(0, 2000), min_size=1, max_size=5))
+def test_ticks_of_counts_are_counts(counts):
+    axis = axis_of(counts, "planes", lambda v: f"{v:.0f}", True, is_whole=True)
+    assert all(float(text) == value for value, text in axis.ticks)
+
+
+def test_words_beside_a_mark_leave_other_marks_free():
+    chart = Chart(axis_of([0, 1], "x", str), axis_of([0, 1], "y", str), "two", "")
+    for x, name in ((0.5, "one"), (0.53, "other")):
+        chart.dot(x, 0.5, "", "")
+        chart.label(x, 0.5, name)
+    (one, _), (other, _) = (chart.at(x, 0.5) for x in (0.5, 0.53))
+    drawn = re.findall(
+        r'<text class="label "[^>]* x="([^"]*)"[^>]*text-anchor="(\w+)"', chart.svg()
+    )
+    assert [(float(x) < one, anchor) for x, anchor in drawn] == [(True, "end"), (False, "start")]
+    assert float(drawn[1][0]) > other
+
+
 def test_pictures_are_found_and_written():
     X, _ = pp.datasets.infinite_digits(60)
     assert guessed_shape(X) == (28, 28)
@@ -146,7 +196,7 @@ def test_digits_have_pictures_of_planes():
     few = y < 3
     page = pp.explore(X[few], y[few], budget=Budget(rows=(150,)), n_folds=2).to_html()
     assert page.count("data:image/png") > 9
-    assert "too many to bend" in page
+    assert "columns are too many to draw a curve along each" in page
     assert len(page.encode()) <= 2_000_000
 
 
@@ -156,3 +206,19 @@ def test_notebooks_show_the_page_in_a_frame(found):
     (page,) = re.findall(r'srcdoc="([^"]*)"', frame)
     assert html.unescape(page) == found.to_html()
     assert str(found) == found.summary
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.25, "0.25"), (99999.0, "99,999"), (-41310.4, "-41,310"), (1e12, "1e+12"), (3.0, "3")],
+)
+def test_numbers_of_cells_are_written_out(value, text):
+    table = table_of(np.array([[value]]), np.array([0]))
+    assert table.cell(0, 0) == text
+
+
+def test_a_column_that_decides_alone_is_no_noise():
+    X, y = problems.random_labels(400)
+    X[:, 1] = y
+    found = pp.explore(X, y, budget=Budget(rows=(400,)), n_folds=2)
+    assert "A column decides nearly alone" in page_of({**found.content, "verdict": "noise"})

@@ -11,7 +11,7 @@ from polyplane.cli.output.screen import Screen
 from polyplane.data.chunks import Array, Chunk, DataError
 from polyplane.data.formats.which import settled_by
 from polyplane.data.reading import Stream, stream
-from polyplane.data.sample import sample
+from polyplane.data.sample import sample, unlike_classes
 from polyplane.data.table.layout import Layout
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
 
 LOOKED_AT = 1_000  # rows, to see where indices start
 ENOUGH_LABELS = 100_000  # of the first rows; more are not sorted without need
-MANY = 100  # different numbers with fractions, from which they are no classes
 
 
 @contextlib.contextmanager
@@ -73,10 +72,12 @@ def base_of(rows: Stream) -> int | None:
     return 0 if base == 0 else None
 
 
-def chunks_of(rows: Stream, screen: Screen, title: str) -> Generator[Chunk, None, None]:
+def chunks_of(
+    rows: Stream, screen: Screen, title: str, one_pass: Generator[Chunk, None, None] | None = None
+) -> Generator[Chunk, None, None]:
     """One pass with its progress; in the end rows that were left out are counted."""
     with blamed_on_the_call(), screen.progress(title) as advance, contextlib.closing(
-        iter(rows)
+        one_pass or iter(rows)
     ) as chunks:  # fmt: skip
         for chunk in chunks:
             yield chunk
@@ -115,18 +116,9 @@ def check_labels(y: Array, source: str) -> None:
         labels = np.unique(y)
     if labels.size < 2:
         raise DataError(f"has only the label {labels.tolist()[0]!r}, expected two classes", source)
-    has_fractions = labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any())
-    n_rows = min(y.size, ENOUGH_LABELS)
-    is_number = labels.dtype.kind in "iuf"
-    if has_fractions or labels.size > max(MANY, n_rows // (10 if is_number else 2)):
-        found = "numbers" if is_number else "texts"
-        what = (
-            "a number to predict"
-            if has_fractions
-            else "an id"
-            if not is_number
-            else ("a number to predict or an id")
-        )
+    what = unlike_classes(labels, min(y.size, ENOUGH_LABELS))
+    if what:
+        found = "numbers" if labels.dtype.kind in "iuf" else "texts"
         raise DataError(
             f"has {labels.size:,} different {found} for labels, as of {what}, expected classes: "
             "name the column of the label with --label",

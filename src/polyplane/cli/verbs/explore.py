@@ -12,7 +12,7 @@ from polyplane.tuning.budget import Budget, seconds_of
 from polyplane.tuning.exploration import FOLDS, Exploration, explore_sample
 from polyplane.tuning.machines import MACHINES
 from polyplane.tuning.runs import Run
-from polyplane.tuning.samples import Sample, sample_of_stream
+from polyplane.tuning.samples import Sample, chunks_to_sample, sample_of_stream
 
 __all__ = ["run"]
 
@@ -71,7 +71,7 @@ def _sample(
     n_rows: int | None,
 ) -> Sample:
     stream = open_rows(data, reading)
-    chunks = chunks_of(stream, screen, "Reading")
+    chunks = chunks_of(stream, screen, "Reading", chunks_to_sample(stream))
     sample = sample_of_stream(
         stream, budget, seed, chunks, check=lambda y: check_labels(y, data[0])
     )
@@ -81,7 +81,11 @@ def _sample(
 
 
 def _show(screen: Screen, found: Exploration, report: str | None) -> None:
-    of_all = f" of {found.n_met:,}" if found.n_met > found.n_rows else ""
+    rows = f"{found.n_rows:,} rows"
+    if not found.content["is_all"]:
+        rows = f"{found.n_rows:,} of the {found.n_met:,} rows that there was time to read"
+    elif found.n_met > found.n_rows:
+        rows = f"{found.n_rows:,} of {found.n_met:,} rows"
     screen.table(
         ["machine", "error", "±", "lead", "µs a row", "size", "rows"],
         [
@@ -96,7 +100,7 @@ def _show(screen: Screen, found: Exploration, report: str | None) -> None:
             ]
             for line in found.table
         ],
-        f"{found.n_rows:,}{of_all} rows, each held out once; leads are points over linear",
+        f"{rows}, each held out once; leads are points over linear",
     )
     screen.say(f"Verdict: {found.verdict}")
     for sentence in found.summary.splitlines():

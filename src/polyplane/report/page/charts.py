@@ -16,6 +16,7 @@ INVISIBLE = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x
 GAP = 15  # between labels, one below the other
 ALIKE, SMALLEST = 1e-9, 1e-100  # values that differ by less are one
 MOST_LETTERS = 22  # of a label in a chart
+LETTER = 7.2  # its usual width
 
 
 def words(text: Any) -> str:
@@ -62,9 +63,13 @@ class Axis:
 
 
 def axis_of(
-    values: Sequence[float], title: str, label: Callable[[float], str], from_zero: bool = False
+    values: Sequence[float],
+    title: str,
+    label: Callable[[float], str],
+    from_zero: bool = False,
+    is_whole: bool = False,
 ) -> Axis:
-    """An axis with round ticks around the values."""
+    """An axis with round ticks around the values; where they are counts, at whole numbers."""
     finite = [v for v in values if math.isfinite(v)] or [0.0, 1.0]
     low, high = min(finite), max(finite)
     if from_zero:
@@ -74,18 +79,24 @@ def axis_of(
     room = 0.06 * (span if span > SMALLEST else 1.0)
     least = 0.0 if low >= 0 else -math.inf
     low, high = max(least, low if from_zero and low == 0 else low - room), high + room
-    step = _round_step((high - low) / 5)
-    first = math.ceil(low / step - 1e-9)
-    ticks = [k * step for k in range(first, int(high / step + 1e-9) + 1)]
+    ticks = _round_ticks(low, high, is_whole)
     return Axis(low, high, [(t, label(t)) for t in ticks], title)
 
 
-def _round_step(rough: float) -> float:
+def _round_ticks(low: float, high: float, is_whole: bool = False) -> list[float]:
+    """About five, at round distances."""
+    rough = (high - low) / 5
+    rough = max(1.0, rough) if is_whole else rough
     power = 10.0 ** math.floor(math.log10(rough))
-    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
+    factors = (1, 2, 5, 10) if is_whole else (1, 2, 2.5, 5, 10)
+    step = next(factor * power for factor in factors if factor * power >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, int(high / step + 1e-9) + 1)]
 
 
-def logs_of(values: Sequence[float], title: str, label: Callable[[float], str]) -> Axis:
+def logs_of(
+    values: Sequence[float], title: str, label: Callable[[float], str], is_whole: bool = False
+) -> Axis:
     """An axis of powers of ten around positive values; where there are few, with steps between."""
     good = [v for v in values if math.isfinite(v) and v > 0] or [1.0]
     low, high = min(good) / 1.25, max(good) * 1.25
@@ -95,7 +106,7 @@ def logs_of(values: Sequence[float], title: str, label: Callable[[float], str]) 
         if len(ticks) >= 3:
             break
     else:
-        ticks = sorted(set(good))[:6]
+        ticks = [t for t in _round_ticks(low, high, is_whole) if t > 0]
     every = -(-len(ticks) // 7)
     return Axis(low, high, [(t, label(t)) for t in ticks[::every]], title, is_log=True)
 
@@ -114,9 +125,12 @@ class Chart:
     ) -> None:
         self.x, self.y, self.title, self.told = x, y, title, told
         self.width, self.height = size
-        self.left, self.top, self.right, self.bottom = 62, 14, right, 46
+        widest = max((len(text) for _, text in y.ticks), default=0)
+        self.left = max(62, 34 + 7 * widest)
+        self.top, self.right, self.bottom = 14, right, 46
         self.parts: list[str] = []
         self.labels: list[tuple[float, float, str, str]] = []
+        self.dots: list[tuple[float, float]] = []
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Where values are."""
@@ -144,6 +158,7 @@ class Chart:
     ) -> None:
         """A mark that tells what it is."""
         a, b = self.at(x, y)
+        self.dots.append((a, b))
         self.parts.append(
             f'<circle class="dot {kind}"{_of(name)} cx="{a}" cy="{b}" r="{size}">'
             f"<title>{words(told)}</title></circle>"
@@ -156,9 +171,18 @@ class Chart:
         self.parts.append(f'<line class="level {kind}" x1="{a}" x2="{c}" y1="{b}" y2="{b}"/>')
 
     def label(self, x: float, y: float, text: str, kind: str = "") -> None:
-        """Words to the right of a value; labels make room for each other."""
-        a, b = self.at(x, y)
-        self.labels.append((a + 9, b, text, kind))
+        """Words beside a value; labels make room for each other."""
+        self.labels.append((*self.at(x, y), text, kind))
+
+    def _beside(self, a: float, b: float, text: str) -> tuple[float, str]:
+        """Where words begin or end: right of a mark, or left where another one is in the way."""
+        width = LETTER * len(_short(text))
+        for start, place in ((a + 9, (a + 9, "start")), (a - 9 - width, (a - 9, "end"))):
+            covered = any(start - 6 < x < start + width + 6 and abs(y - b) < 9 for x, y in self.dots
+                          if (x, y) != (a, b))  # fmt: skip
+            if not covered and start > self.left:
+                return place
+        return a + 9, "start"
 
     def svg(self) -> str:
         """The chart."""
@@ -207,10 +231,11 @@ class Chart:
             below = [p[1] - GAP for p in placed[k + 1 :] if abs(p[0] - placed[k][0]) < 110]
             placed[k][1] = min([placed[k][1], self.height - self.bottom - 6, *below])
         parts = []
-        for (_, _, text, kind), (a, b) in zip(order, placed, strict=True):
+        for (a, b, text, kind), (_, lower) in zip(order, placed, strict=True):
+            at, anchor = self._beside(a, b, text)
             parts.append(
-                f'<text class="label {kind}"{_of(text)} x="{a:g}" y="{b + 4:g}">'
-                f"{words(_short(text))}</text>"
+                f'<text class="label {kind}"{_of(text)} x="{at:g}" y="{lower + 4:g}" '
+                f'text-anchor="{anchor}">{words(_short(text))}</text>'
             )
         return "".join(parts)
 

@@ -6,7 +6,10 @@ from typing import Any
 
 from polyplane.report.page.charts import Chart, words
 
-__all__ = ["Content", "chance", "figure", "image", "kind_of", "points", "price", "size", "table"]
+__all__ = [
+    "Content", "chance", "duration", "figure", "image", "kind_of", "points", "price", "size",
+    "table",
+]  # fmt: skip
 
 Content = Mapping[str, Any]
 
@@ -17,6 +20,11 @@ def price(microseconds: float) -> str:
         return "–"
     sign = "−" if microseconds < 0 else ""
     return f"{sign}{_three(abs(microseconds))} µs"
+
+
+def duration(seconds: float) -> str:
+    """A longer time in words."""
+    return f"{_three(1000 * seconds)} ms" if seconds < 1 else f"{_three(seconds)} s"
 
 
 def size(n_bytes: float) -> str:
@@ -61,7 +69,7 @@ def table(caption: str, head: Sequence[str], rows: str, left: Sequence[int] = ()
     )
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table><caption>'
-        f"{caption}</caption><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<span>{caption}</span></caption><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from polyplane.report.findings import MOST_PLANES
 from polyplane.report.page.charts import (
     Chart,
     axis_of,
@@ -18,6 +19,9 @@ from polyplane.report.page.markup import Content, image, table
 __all__ = ["confusion", "history", "mistakes", "planes", "regions", "rows", "splines"]
 
 
+LINES = "thick", "dark", "dashed", "dotted"  # as the style draws best, beside, second and third
+
+
 def history(content: Content) -> str:
     """Figure 2 of the AMM paper: error and planes by step."""
     found = content.get("history")
@@ -25,7 +29,7 @@ def history(content: Content) -> str:
     if len(notes) < 2:
         return "<p>No machine that grows planes was trained.</p>"
     steps = [n["step"] for n in notes]
-    x = logs_of(steps, "steps", lambda v: f"{v:,.0f}")
+    x = logs_of(steps, "steps", lambda v: f"{v:,.0f}", is_whole=True)
     errors = [(n["step"], n["error"]) for n in notes if math.isfinite(n["error"])]
     y = axis_of([e for _, e in errors], "error since the point before", whole_percent, True)
     first = Chart(x, y, "Error by step",
@@ -34,7 +38,7 @@ def history(content: Content) -> str:
     first.line(errors, "best")
     top = [n[k] for n in notes for k in ("planes", "created", "pruned")]
     last = notes[-1]
-    second = Chart(x, axis_of(top, "planes", lambda v: f"{v:,.0f}", True), "Planes by step",
+    second = Chart(x, axis_of(top, "planes", lambda v: f"{v:,.0f}", True, True), "Planes by step",
                    f"{last['planes']:.0f} now, {last['created']:.0f} created, "
                    f"{last['pruned']:.0f} pruned", (460, 280), 72)  # fmt: skip
     for key, kind, name in (("planes", "best", "now"), ("created", "second", "created"),
@@ -82,7 +86,11 @@ def planes(content: Content) -> str:
             + "</article>"
         )  # fmt: skip
     n_shown, n_all = len(found["list"]), found["n_planes"]
-    more = f" Of {n_all:,} planes these {n_shown} decide most." if n_all > n_shown else ""
+    more = ""
+    if n_all > n_shown:
+        is_rest = n_shown < MOST_PLANES  # others would stand beside them
+        says = f"only these {n_shown} decide any" if is_rest else f"these {n_shown} decide most"
+        more = f" Of {n_all:,} planes {says}."
     return (
         f"<p>Planes of {shown(found['machine'])} on rows that it was not trained on: a row "
         "belongs to the plane that scores highest. Weights are in units of a column's "
@@ -112,18 +120,22 @@ def splines(content: Content) -> str:
 
 def _spline(one: Mapping[str, Any]) -> str:
     labels, values = one["labels"], one["y"]
-    caption = f"{shown(one['name'])}; score of {', '.join(shown(label) for label in labels)}"
+    told = [shown(label) for label in labels]
+    if "values" not in one and len(told) > 1:
+        told = [f"{label} ({kind})" for label, kind in zip(told, LINES, strict=False)]
+    caption = f"{shown(one['name'])}; change of the score of {', '.join(told)}"
     y = axis_of([v for line in values for v in line], "change of the score", lambda v: f"{v:.3g}")
     if "values" in one:
-        names = [f"{v:.18}" for v in one["values"]]
-        spread = [max(line[k] for line in values) for k in range(len(names))]
+        head = "".join(f'<th scope="col">{shown(label)}</th>' for label in labels)
         lines = "".join(
-            f"<tr><th scope='row'>{shown(name)}</th><td>{v:+.2f}</td></tr>"
-            for name, v in zip(names, spread, strict=True)
-        )
+            f"<tr><th scope='row'>{shown(name)}</th>"
+            + "".join(f"<td>{v:+.2f}</td>" for v in changes) + "</tr>"
+            for name, *changes in zip(one["values"], *values, strict=True)
+        )  # fmt: skip
         return (
-            f'<figure class="small"><table><caption>{caption}</caption><thead><tr><th scope="col">'
-            f'value</th><th scope="col">change</th></tr></thead><tbody>{lines}</tbody></table>'
+            f'<figure class="small"><div class="scroll" tabindex="0" role="region" aria-label="'
+            f'Changes by {words(one["name"])}"><table><caption>{caption}</caption><thead><tr>'
+            f'<th scope="col">value</th>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
             "</figure>"
         )
     x = axis_of(one["x"], one["name"], lambda v: f"{v:.6g}")
@@ -149,7 +161,7 @@ def regions(content: Content) -> str:
             f'<option value="{k}"{" selected" if k == chosen else ""}>{words(name)}</option>'
             for k, name in enumerate(found["names"])
         )
-        for chosen in (0, 1)
+        for chosen in found["start"]
     ]
     machines = "".join(
         f'<option value="{words(name)}"{" selected" if k else ""}>{words(name)}</option>'
@@ -168,7 +180,8 @@ def regions(content: Content) -> str:
         f'<label>Up<select id="region-y">{options[1]}</select></label>'
         f'<label>Machine<select id="region-machine">{machines}</select></label></div>'
         '<div class="card split"><canvas id="region" width="540" height="540" role="img" '
-        'aria-label="Regions"></canvas><div><p id="region-across"></p><p id="region-up"></p>'
+        'aria-label="Regions"></canvas><div><p id="region-of"></p><p id="region-across"></p>'
+        '<p id="region-up"></p>'
         '<ul class="legend" id="region-legend"></ul><p id="region-said" role="status"></p></div>'
         "</div>"
     )
@@ -203,7 +216,9 @@ def mistakes(content: Content) -> str:
     """The surest mistakes."""
     found = content.get("rows")
     wrong = [(k, row) for k, row in enumerate((found or {}).get("list", [])) if row["is_wrong"]]
-    if not found or not wrong:
+    if not found:
+        return "<p>No machine here can explain single rows.</p>"
+    if not wrong:
         return "<p>Among the rows looked at there is no mistake.</p>"
     wrong.sort(key=lambda one: -one[1]["sure"])
     about = (
@@ -221,14 +236,14 @@ def mistakes(content: Content) -> str:
             f"<td class='left'>{shown(row['winner'])}</td><td>{row['lead']:.3g}</td>"
             f"<td class='left'>{reasons}</td><td>{_explain(k, row)}</td></tr>"
         )
-    head = ("row", "label", "called", "lead", "because of", "look closer")
+    head = ("row", "label", "predicted", "lead", "because of", "look closer")
     return about + table("The surest mistakes", head, lines, (1, 2, 4))
 
 
 def _pictured(k: int, row: Mapping[str, Any]) -> str:
     picture = image(row.get("picture"), f"Row {row['row']}", "pixels")
     return (
-        f"<li>{picture}<p>labelled {shown(row['label'])}, called {shown(row['winner'])}</p>"
+        f"<li>{picture}<p>labelled {shown(row['label'])}, predicted {shown(row['winner'])}</p>"
         f"{_explain(k, row)}</li>"
     )
 
@@ -243,7 +258,7 @@ def rows(content: Content) -> str:
     if not found or not found["list"]:
         return "<p>No machine here can explain single rows.</p>"
     options = "".join(
-        f"<option>row {row['row']:,}: {words(row['label'])}, called {words(row['winner'])}"
+        f"<option>row {row['row']:,}: {words(row['label'])}, predicted {words(row['winner'])}"
         f"{' (wrong)' if row['is_wrong'] else ''}</option>"
         for row in found["list"]
     )
@@ -251,7 +266,7 @@ def rows(content: Content) -> str:
         f"<p>Held-out rows, what {shown(found['machine'])} says of them and which columns gave it "
         "the lead: the surest mistakes, the closest calls, and some at random.</p>"
         f'<div class="controls"><label>Row<select id="row">{options}</select></label>'
-        '<button type="button" id="row-before">Before</button>'
+        '<button type="button" id="row-before">Previous</button>'
         '<button type="button" id="row-after">Next</button></div>'
         '<div class="card" id="row-panel" aria-live="polite"></div>'
     )

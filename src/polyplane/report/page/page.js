@@ -8,7 +8,7 @@
     if (name) element.className = name;
     return element;
   };
-  const percent = (share) => (100 * share).toFixed(share >= 0.1 ? 1 : 2) + "%";
+  const percent = (share) => share > 0.9995 && share < 1 ? "> 99.9%" : (100 * share).toFixed(share >= 0.1 ? 1 : 2) + "%";
   const signed = (value) => (value >= 0 ? "+" : "−") + Math.abs(value).toPrecision(3);
 
   // light and dark
@@ -92,9 +92,9 @@
       pen.fillStyle = shades[label][1];
       pen.fill();
     });
-    const number = (value) => String(Number(value.toPrecision(3)));
-    find("region-across").textContent = `${regions.names[x]}: ${number(left)} to ${number(right)}, left to right`;
-    find("region-up").textContent = `${regions.names[y]}: ${number(low)} to ${number(high)}, bottom to top`;
+    find("region-of").textContent = `What ${machine} predicts, and on how much of the area`;
+    find("region-across").textContent = `${regions.names[x]}: ${regions.ends[x].join(" to ")}, left to right`;
+    find("region-up").textContent = `${regions.names[y]}: ${regions.ends[y].join(" to ")}, bottom to top`;
     const legend = find("region-legend");
     legend.replaceChildren();
     regions.labels.forEach((label, k) => {
@@ -134,12 +134,12 @@
     const row = rows[select.selectedIndex], panel = find("row-panel");
     panel.replaceChildren();
     const words = made("p");
-    words.append("Labelled ", made("bdi", row.label), ", called ");
+    words.append("Labelled ", made("bdi", row.label), ", predicted ");
     const winner = made("strong");
     winner.append(made("bdi", row.winner));
-    words.append(winner, row.is_wrong ? " (wrong)" : " (right)", "; next is ", made("bdi", row.runner_up),
-      `, behind by ${row.lead.toPrecision(3)}`,
-      row.chance === null ? "." : `; probability ${percent(row.chance)}.`);
+    words.append(winner, row.is_wrong ? " (wrong)" : " (right)",
+      row.chance === null ? "" : `, probability ${percent(row.chance)}`,
+      "; the runner-up is ", made("bdi", row.runner_up), `, behind by ${row.lead.toPrecision(3)}.`);
     panel.append(words);
     if (row.planes[0] >= 0)
       panel.append(made("p", `Plane ${row.planes[0]} decided` +
@@ -151,8 +151,8 @@
       panel.append(pictures);
     }
     const table = made("table"), head = made("thead"), body = made("tbody"), line = made("tr");
-    table.append(made("caption", "What columns gave to the lead, beside typical rows"), head, body);
-    ["column", "value", "against or for", "gives"].forEach((word, k) => {
+    table.append(made("caption", "What columns add to the lead, beside typical rows"), head, body);
+    ["column", "value", "against or for", "adds"].forEach((word, k) => {
       const cell = made("th", word);
       cell.scope = "col";
       if (k === 2) cell.className = "left";
@@ -175,18 +175,17 @@
     const scroll = made("div", undefined, "scroll");
     scroll.tabIndex = 0;
     scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", "What columns gave");
+    scroll.setAttribute("aria-label", "What columns add");
     scroll.append(table);
-    panel.append(scroll, made("p", `All other columns give ${signed(row.rest)}, and what no column gives is ` +
-      `${signed(row.base)}.`, "quiet"));
+    panel.append(scroll, made("p", `All other columns add ${signed(row.rest)}. Before any column it is ${signed(row.base)}.`, "quiet"));
     const change = made("p");
     if (row.changes.length) {
-      change.append("It would change");
+      change.append("The prediction would change");
       row.changes.forEach(([name, value, label], k) => {
         change.append(k ? ", or " : " with ", made("bdi", name), ` = ${value} (to `, made("bdi", label), ")");
       });
       change.append(".");
-    } else change.textContent = "No single one of the columns that matter most would change it.";
+    } else change.textContent = "No other value of a single one of the columns that matter most would change the prediction.";
     panel.append(change);
   }
   if (rows.length) {

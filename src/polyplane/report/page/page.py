@@ -18,19 +18,21 @@ __all__ = ["page_of"]
 
 SAYS = {
     "linear": "Linear is enough",
-    "additive": "Bend the columns",
-    "piecewise-linear": "It takes planes",
-    "kernel": "It takes a kernel",
-    "more-data": "Take more rows",
-    "noise": "Nothing but noise",
+    "additive": "Nonlinear: curves are enough",
+    "piecewise-linear": "Nonlinear: use planes",
+    "kernel": "Nonlinear: use a kernel",
+    "more-data": "Not clear yet",
+    "noise": "No signal found",
 }
+CHOSEN = "Settings were chosen on the same rows, which flatters all machines a little. "
+LEAKS = "A column decides nearly alone"  # where nothing else does
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def page_of(content: Mapping[str, Any]) -> str:
     """The page, as one text; parts that are still to come are left out."""
-    to_come = content.get("to_come", ())
-    sections = [(key, title, body(content)) for key, title, body in SECTIONS if key not in to_come]
+    without = {*content.get("to_come", ()), *content.get("absent", ())}
+    sections = [(key, title, body(content)) for key, title, body in SECTIONS if key not in without]
     links = "".join(f'<li><a href="#{key}">{title}</a></li>' for key, title, _ in sections)
     parts = "".join(
         f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>'
@@ -66,6 +68,10 @@ def _head(content: Mapping[str, Any], verdict: str) -> str:
         unfinished = '<p class="quiet">Stopped early: this is what was found until then.</p>'
     outlook = f"<p>{words(content['outlook'])}</p>" if content.get("outlook") else ""
     heading = SAYS.get(verdict, verdict)
+    if verdict == "noise" and content.get("dropped"):
+        heading = LEAKS
+    elif content["kind"] == "comparison":
+        heading = "A tie" if verdict != content["best"] else f"{verdict} is best"
     return (
         f'<p class="eyebrow">Verdict: {words(verdict)}</p><h1>{words(heading)}</h1>'
         f'<p class="lead">{words(content["headline"])}</p>{outlook}{unfinished}'
@@ -78,8 +84,8 @@ def _foot(content: Mapping[str, Any]) -> str:
     lines = [
         f"Errors are shares of held-out rows, each held out once in {content['n_folds']} folds "
         "that are the same for all machines; intervals are 95% (Wilson's), tests are paired over "
-        "rows. Settings were chosen on the same rows, which flatters all machines a little. "
-        "Times are those of one core of this machine while it was at work."
+        f"rows. {'' if content['kind'] == 'comparison' else CHOSEN}Times are those of one core of "
+        "this machine while it was at work."
     ]
     for name, why in left_out.items():
         lines.append(f"{words(name)} was left out: {words(why)}.")

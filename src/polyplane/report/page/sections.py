@@ -17,6 +17,7 @@ from polyplane.report.page.charts import (
 from polyplane.report.page.markup import (
     Content,
     chance,
+    duration,
     figure,
     kind_of,
     points,
@@ -37,12 +38,12 @@ MAJORITY = "majority"
 def facts_of(content: Content) -> str:
     """Some numbers under the verdict."""
     best = next((m for m in content["machines"] if m["machine"] == content["best"]), None)
-    met = f"{content['n_met']:,}{'' if content['is_all'] else ' read, not all'}"
-    facts = [("rows tried", f"{content['n_rows']:,}"), ("rows met", met)]
+    met = f"{content['n_met']:,}{'' if content['is_all'] else ', not all'}"
+    facts = [("rows used", f"{content['n_rows']:,}"), ("rows read", met)]
     facts.append(("columns", f"{content['n_columns']:,}"))
     if best is not None:
         facts.append((f"error of {best['machine']}", percent(best["error"])))
-        facts.append(("a prediction", price(best["microseconds"])))
+        facts.append(("one prediction", price(best["microseconds"])))
         facts.append(("the model", size(best["bytes"])))
     items = "".join(f"<div><dt>{words(k)}</dt><dd>{words(v)}</dd></div>" for k, v in facts)
     return f'<dl class="facts">{items}</dl>'
@@ -61,7 +62,7 @@ def notes_of(content: Content) -> str:
 def _steps(content: Content) -> str:
     steps = content.get("steps") or []
     if not steps:
-        return "<p>There is nothing to climb here.</p>"
+        return "<p>No machine above a linear one was tried.</p>"
     rows = "".join(
         f"<tr{' class=best' if one['is_taken'] else ''}><th scope='row'>{words(one['step'])}"
         f"{'<span class=tag>worth it</span>' if one['is_taken'] else ''}</th>"
@@ -87,16 +88,16 @@ def _machines(content: Content) -> str:
         lead = (
             "" if one["lead"] is None else f"{points(one['lead'])} ± {100 * one['lead_spread']:.2f}"
         )
-        amount = f"{one['size']:,.0f} {one['unit']}" if one["size"] else ""
+        amount = f"{one['size']:,.0f} {one['unit']}" if one["size"] and one["unit"] else ""
         rows += (
             f"<tr{' class=best' if is_best else ''}><th scope='row'>{shown(name)}"
-            f"{'<span class=tag>take this</span>' if is_best else ''}"
+            f"{'<span class=tag>use this</span>' if is_best else ''}"
             f"<br><span class='quiet'>{words(one['what'])}</span></th>"
             f"<td>{percent(one['error'])}<br><span class='quiet'>{percent(one['low'])} to "
             f"{percent(one['high'])}</span></td><td>{lead}</td><td>{chance(one['p'])}</td>"
             f"<td>{price(one['microseconds'])}</td><td>{size(one['bytes'])}<br>"
-            f"<span class='quiet'>{words(amount)}</span></td><td>{one['fit_seconds']:.2f} s</td>"
-            f"<td>{one['rows']:,}</td></tr>"
+            f"<span class='quiet'>{words(amount)}</span></td>"
+            f"<td>{duration(one['fit_seconds'])}</td><td>{one['rows']:,}</td></tr>"
         )
     beside = words(content["beside"])
     head = ("machine", "error, 95%", f"lead over {beside}", "p", "a prediction", "memory",
@@ -151,9 +152,11 @@ def _learning(content: Content) -> str:
     if all(len(points) < 2 for points in curves.values()):
         return "<p>All machines were tried on samples of one size: there is no curve yet.</p>"
     sizes = [p[0] for points in curves.values() for p in points]
-    ticks = sorted({*sizes})
-    while len(ticks) > 7:
-        ticks = ticks[::2]
+    ticks: list[int] = []
+    for n_rows in sorted({*sizes}, reverse=True):
+        apart = (max(sizes) / min(sizes)) ** 0.1  # a tenth of the axis
+        if not ticks or ticks[0] > apart * n_rows:
+            ticks.insert(0, n_rows)
     x = Axis(min(sizes) / 1.1, max(sizes) * 1.1, [(t, f"{t:,}") for t in ticks],
              "rows of the sample", True)  # fmt: skip
     y = axis_of([p[1] for points in curves.values() for p in points], "error", whole_percent, True)
@@ -211,9 +214,12 @@ def _code(content: Content) -> str:
     code = content.get("code")
     if not code:
         return "<p>There is nothing to train.</p>"
+    own = (m["rows"] for m in content["machines"] if m["machine"] == content["best"])
+    n_rows = next(own, content["n_rows"])
+    about = f", with settings that were found on {n_rows:,} rows; more rows may need others"
+    about = "" if content["kind"] == "comparison" else about
     return (
-        f"<p>Take {shown(content['best'])}, with what was found on {content['n_rows']:,} rows; "
-        "more rows may want other settings.</p>"
+        f"<p>Use {shown(content['best'])}{about}.</p>"
         f'<pre id="code" tabindex="0" role="region" aria-label="Code">{words_of_code(code)}</pre>'
         '<div class="controls" style="margin-top:.7rem"><button type="button" id="copy">Copy'
         "</button></div>"
@@ -226,7 +232,7 @@ def words_of_code(code: str) -> str:
 
 
 SECTIONS: Sequence[tuple[str, str, Callable[[Content], str]]] = (
-    ("recommendation", "What to take", _code),
+    ("recommendation", "What to use", _code),
     ("steps", "What each step buys", _steps),
     ("prices", "Error against price", _prices),
     ("machines", "All machines", _machines),
