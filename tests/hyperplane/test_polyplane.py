@@ -1,5 +1,7 @@
 """PolyplaneClassifier: its steps, its scaling, its probabilities, its streams, its settings."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -756,6 +758,17 @@ def test_what_smaller_steps_do_not_mend_is_said(monkeypatch):
     with_steps_of(1e6, monkeypatch)
     with pytest.warns(UserWarning, match="worse than the trial of its settings"):
         PolyplaneClassifier(random_state=0, **BOARD).fit(X, y)
+
+
+@needs_compilation
+def test_where_all_rows_are_surely_right_no_fit_is_made_again(monkeypatch):
+    """Losses of a thousandth differ by more than a fiftieth for no reason at all."""
+    X, y = np.repeat(np.eye(2, dtype=np.float32), 1_500, axis=0), np.repeat([0, 1], 1_500)
+    monkeypatch.setattr(searched_fit, "CLEARLY_WORSE", 0.0)  # nothing else is good enough
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model = PolyplaneClassifier(random_state=0).fit(X, y)
+    assert log_loss(y, model.predict_proba(X)) < searched_fit.SURELY_RIGHT
 
 
 @needs_compilation

@@ -37,6 +37,7 @@ LEAST_PASSES, MOST_PASSES = 5, 40
 LONG_PASSES = 120  # at most, where the search finds that they are worth it
 MOST_PACKED = 1 << 26  # entries of X, 8 bytes each, that are written out for training
 CLEARLY_WORSE = 1.02  # times the loss of a trial: a fit that is made again
+SURELY_RIGHT = 2e-3  # mean loss: where it is less, shares of it tell nothing
 MOST_AGAIN, SMALLER_STEP = 3, 1 / 3  # how often, and each time with steps of this share
 WORSE_THAN_TRIAL = (
     "the fit is worse than the trial of its settings on fewer rows: steps of {step:g} are too "
@@ -199,7 +200,7 @@ class SearchedFit(HyperplaneClassifier):
         if reached is None or watch is not None:
             return self
         fits = [(self._loss_on(reached), self._training, self._found)]
-        most = CLEARLY_WORSE * reached.loss
+        most = max(CLEARLY_WORSE * reached.loss, SURELY_RIGHT)
         while fits[-1][0] > most and self.step_size == "auto" and len(fits) <= MOST_AGAIN:
             step = self._found["step_size"]
             log.info("steps of %g were too large for these rows: fitting again", step)
