@@ -318,10 +318,7 @@ def test_a_side_with_a_score_of_its_own_may_win_where_planes_are_soft():
 
 def expected_logs(record, scores):
     """From class scores, by the definition."""
-    scores = record.calibration * scores.astype(np.float64)
-    if record.decomposition.kind == "ovr" and record.decomposition.n_classes > 2:
-        scores = np.log(expit(scores))
-    return log_softmax(scores, axis=1)
+    return log_softmax(record.calibration * scores.astype(np.float64), axis=1)
 
 
 @pytest.mark.parametrize("calibration", [1.0, 0.2, 3.0])
@@ -338,6 +335,32 @@ def test_probabilities_equal_their_definition(kind, combine, n_estimators, calib
     np.testing.assert_allclose(shares, np.exp(expected), rtol=1e-12)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_array_equal(shares.argmax(axis=1), record.classes_of(rows, order))
+
+
+def test_probabilities_over_the_rest_are_those_on_which_all_problems_agree():
+    """It is class c, and none of the others, by problems that know nothing of each other."""
+    record = random_record("ovr", "vote", 1, is_soft=True)
+    rows = dense_rows(np.random.default_rng(1).normal(size=(N_ROWS, 2)), 1)
+    of_problems = expit(record.class_scores(rows, in_place(N_ROWS)).astype(np.float64))
+    n_classes = of_problems.shape[1]
+    agreed = np.stack(
+        [
+            np.where(np.arange(n_classes) == c, of_problems, 1 - of_problems).prod(axis=1)
+            for c in range(n_classes)
+        ],
+        axis=1,
+    )
+    expected = agreed / agreed.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(record.probabilities(rows, in_place(N_ROWS)), expected, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in subtract")
+def test_probabilities_are_finite_where_scores_are_not():
+    record = random_record("ovr", "vote", 1, is_soft=True)
+    rows, order = dense_rows(np.full((1, 2), 3e38, np.float32), 1), in_place(1)
+    assert not np.isfinite(record.class_scores(rows, order)).all()
+    assert np.isfinite(record.log_probabilities(rows, order)).all()
+    assert np.isfinite(record.probabilities(rows, order)).all()
 
 
 @pytest.mark.parametrize("kind", ["joint", "ovr", "ovo"])

@@ -55,8 +55,6 @@ class ModelFile:
     def probabilities(self, X):
         """Rows by classes."""
         logs = self.model["planes"]["calibration"] * self.scores(X)
-        if self.decomposition["kind"] == "ovr" and not self.is_joint:
-            logs = -np.logaddexp(0, -logs)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 

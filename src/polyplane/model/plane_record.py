@@ -150,9 +150,14 @@ class PlaneRecord:
             out[start : start + n_at_once] = self.decomposition.class_scores(mean)
 
     def _fill_log_probabilities(self, rows: Rows, order: Array, out: Array) -> None:
+        """Odds of a class against the rest are its weight, too: with p_c its probability in that
+        problem, those of all problems agree that it is c by p_c prod (1 - p_k) over all others k.
+
+        A score too large for float32 counts as the largest number there is.
+        """
         scores = np.empty(out.shape, np.float32)
         self._fill_class_scores(rows, order, scores)
-        out[:] = self.decomposition.log_weights(scores, self.calibration)
+        out[:] = self.calibration * np.nan_to_num(scores).astype(np.float64)
         out -= out.max(axis=1, keepdims=True)
         np.maximum(out, LEAST_LOG, out=out)
         out -= np.log(np.exp(out).sum(axis=1, keepdims=True))

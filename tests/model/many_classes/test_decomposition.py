@@ -280,37 +280,6 @@ def test_pairs_of_any_size_give_finite_scores(combine, size):
     assert np.abs(found).max() <= 1.001 * 4 * abs(np.log(0.05))
 
 
-# ---- logarithms of weights -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "n_classes"), [("joint", 3), ("ovo", 3), ("ovr", 2), ("joint", 2)]
-)
-def test_scores_times_calibration_are_log_weights(kind, n_classes):
-    scores = np.linspace(-3, 2, 2 * n_classes, dtype=np.float32).reshape(2, n_classes)
-    found = decomposed(kind, n_classes, "soft").log_weights(scores, 0.3)
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, 0.3 * scores.astype(np.float64))
-
-
-def test_log_weights_of_leads_over_the_rest_are_logs_of_their_sigmoid():
-    leads = np.array([[-1e30, -20, 0], [2.5, 40, 1e30]], np.float32)
-    found = decomposed("ovr", 3).log_weights(leads, 0.5)
-    expected = [
-        [np.float64(leads[0, 0]) / 2, -10 - np.log1p(np.exp(-10)), -np.log(2)],
-        [-np.log1p(np.exp(-1.25)), -np.exp(-20), 0],
-    ]
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_log_weights_are_finite_where_scores_are_not(kind):
-    found = decomposed(kind, 3).log_weights(np.array([[np.inf, -np.inf, 0]], np.float32), 2.0)
-    assert np.isfinite(found).all()
-    assert found.argmax() == 0
-    assert found.argmin() == 1
-
-
 @pytest.mark.parametrize(("kind", "combine"), HOW)
 def test_a_row_scores_to_the_last_bit_alike_in_any_company(kind, combine):
     """Sums of many rounded leads, in chunks of several sizes."""

@@ -26,7 +26,6 @@ __all__ = [
     "PLANE_SCORES",
     "PREDICT",
     "PROBABILITIES",
-    "PROBABILITIES_OF_LEADS",
     "PRODUCT",
     "PRODUCT_ROWS",
     "SPARSE_ROWS",
@@ -267,27 +266,20 @@ static inline int name_predict($row) {
 }
 """
 
-_PROBABILITIES = """
+PROBABILITIES = """
 /* Probability of each class on a row. */
-static inline void name_probabilities($row, float *probabilities) {{
+static inline void name_probabilities($row, float *probabilities) {
     double weights[NAME_N_CLASSES], best, total = 0.0;
     name_scores($given, probabilities);
-    for (int32_t c = 0; c < NAME_N_CLASSES; c++) {{
-        double score = NAME_CALIBRATION * (double)probabilities[c];
-        weights[c] = {weight};
-    }}
+    for (int32_t c = 0; c < NAME_N_CLASSES; c++) {
+        weights[c] = NAME_CALIBRATION * (double)probabilities[c];
+    }
     best = weights[0];
     for (int32_t c = 1; c < NAME_N_CLASSES; c++) if (weights[c] > best) best = weights[c];
     for (int32_t c = 0; c < NAME_N_CLASSES; c++) total += weights[c] = exp(weights[c] - best);
     for (int32_t c = 0; c < NAME_N_CLASSES; c++) probabilities[c] = (float)(weights[c] / total);
-}}
+}
 """
-
-PROBABILITIES = _PROBABILITIES.format(weight="score")
-
-PROBABILITIES_OF_LEADS = _PROBABILITIES.format(
-    weight="score < 0.0 ? score - log1p(exp(score)) : -log1p(exp(-score))"
-)
 
 # ---- kernels -----------------------------------------------------------------------------
 

@@ -24,7 +24,6 @@ from polyplane.model.export.content import (
     plane_constants,
     plane_features,
     product_features,
-    scores_are_leads,
     sides_of_problems,
     support_of,
 )
@@ -122,9 +121,7 @@ def _write_functions(header: Header, exported: Exported, row: str) -> None:
     if exported.has_probabilities:
         header.code("\n")
         header.define("CALIBRATION", np.float64(record.calibration))
-        is_lead = scores_are_leads(record.decomposition)
-        code = c_code.PROBABILITIES_OF_LEADS if is_lead else c_code.PROBABILITIES
-        header.code(code, **call)
+        header.code(c_code.PROBABILITIES, **call)
 
 
 # ---- planes ------------------------------------------------------------------------------

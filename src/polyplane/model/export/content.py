@@ -32,7 +32,6 @@ __all__ = [
     "plane_constants",
     "plane_features",
     "product_features",
-    "scores_are_leads",
     "sides_of_problems",
     "support_of",
     "with_some_plane",
@@ -136,11 +135,6 @@ def sides_of_problems(decomposition: Decomposition) -> Array:
     """Rank of the class of both sides of each problem, REST where a side has none."""
     sides = np.array([problem.classes for problem in decomposition.problems()])
     return np.where(sides == REST, REST, decomposition.ranks[sides]).astype(np.int32)
-
-
-def scores_are_leads(decomposition: Decomposition) -> bool:
-    """Whether a class scores its lead over the rest, the logarithm of odds."""
-    return decomposition.kind == "ovr" and not decomposition.is_joint
 
 
 # ---- kernels -----------------------------------------------------------------------------

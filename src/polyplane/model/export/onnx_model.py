@@ -14,7 +14,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
 from polyplane.engine.planes.planes import Array
-from polyplane.model.export.content import Exported, Scaling, scores_are_leads, sides_of_problems
+from polyplane.model.export.content import Exported, Scaling, sides_of_problems
 from polyplane.model.export.onnx_graph import Graph
 from polyplane.model.export.onnx_kernels import leads
 from polyplane.model.export.onnx_planes import group_scores, plane_scores
@@ -161,13 +161,8 @@ def _added_up(
 
 
 def _probabilities(graph: Graph, scores: str, record: PlaneRecord) -> None:
-    """Shares of exp(score * calibration), or of their odds where scores are leads over the rest."""
+    """Shares of exp(score * calibration)."""
     finite = graph.add("Clip", scores, -LARGEST, LARGEST)
-    factor = np.float32(record.calibration)
-    if scores_are_leads(record.decomposition):
-        against = graph.add("Softplus", graph.add("Mul", finite, -factor))
-        graph.add("Softmax", graph.add("Neg", against), axis=1, result="probabilities")
-        return
     best = graph.add("ReduceMax", finite, axes=[1], keepdims=1)
-    below = graph.add("Mul", graph.add("Sub", finite, best), factor)
+    below = graph.add("Mul", graph.add("Sub", finite, best), np.float32(record.calibration))
     graph.add("Softmax", below, axis=1, result="probabilities")

@@ -116,16 +116,6 @@ class Decomposition(NamedTuple):
         rule = rule_of(self.kind, self.combine)
         return rule.scores(by_row.T, self._added_up, self.n_classes)
 
-    def log_weights(self, class_scores: Array, calibration: float) -> Array:
-        """Logarithms of what probabilities are proportional to, in float64.
-
-        Scores times `calibration` are that, but for leads over the rest: those are the logarithms
-        of odds. A score too large for float32 counts as the largest number there is.
-        """
-        scores = calibration * np.nan_to_num(class_scores).astype(np.float64)
-        is_lead = self.kind == "ovr" and not self.is_joint
-        return -np.logaddexp(0, -scores) if is_lead else scores
-
     def _added_up(self, for_second: Array, for_first: Array | None) -> Array:
         """What problems, by rows, give to the classes of their sides, made scores of classes.
 
