@@ -183,7 +183,7 @@ class PolyplaneClassifier(SearchedFit):
         meaning=(
             "Models that differ in seed and order of rows; their scores are averaged. 'auto' is "
             "two, or four of tables of several classes and of long trainings; and one if n_planes "
-            "is set, of linear models, of pairs of classes and in a stream."
+            "is set, of linear models, of images of several classes and in a stream."
         ),
     )
     learn_from: str = parameter(
@@ -278,8 +278,9 @@ class PolyplaneClassifier(SearchedFit):
         allowed=one_of("auto", "joint", "ovr", "ovo"),
         meaning=(
             "More than two classes by one model of all ('joint'), one of each class against the "
-            "rest ('ovr') or one of each pair ('ovo'). 'auto' takes pairs for images and other "
-            "wide data of up to 20 classes, and 'joint' in a stream."
+            "rest ('ovr') or one of each pair ('ovo'). 'auto' takes each against the rest for "
+            "images and other wide data of up to 20 classes, finds out for tables, and takes "
+            "'joint' in a stream."
         ),
     )
     combine: str = parameter(

@@ -70,3 +70,37 @@ def test_trials_with_directions_are_judged_by_the_loop_of_all_others(monkeypatch
     X, y = waves(600)
     PolyplaneClassifier(random_state=2, directions="principal").fit(X, y)
     assert seen == {False}
+
+
+def kinds_tried(monkeypatch, X, y, **given):
+    """What problems of several classes the settings tried were taken for."""
+    tried, judge = set(), trials.Trials.judge
+
+    def noted(self, setting, *rest, **options):
+        tried.add((setting["multi_class"], setting["n_planes"] > 1))
+        return judge(self, setting, *rest, **options)
+
+    monkeypatch.setattr(trials.Trials, "judge", noted)
+    PolyplaneClassifier(random_state=0, max_iter=12, **given).fit(X, y)
+    return {kind for kind, has_several in tried if has_several}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("n_classes", "given", "expected"),
+    [
+        (3, {}, {"joint", "ovr"}),
+        (2, {}, {"joint"}),
+        (21, {}, {"joint"}),
+        (3, {"multi_class": "joint"}, {"joint"}),
+        (3, {"multi_class": "ovo"}, {"ovo"}),
+        (3, {"columns": "plain"}, {"joint", "ovr"}),
+        (3, {"columns": "as-is"}, {"ovr"}),
+        (21, {"columns": "as-is"}, {"joint"}),
+    ],
+)
+def test_each_of_a_few_classes_is_tried_against_the_rest(monkeypatch, n_classes, given, expected):
+    generator = np.random.default_rng(0)
+    y = np.arange(420) % n_classes
+    X = generator.normal(y[:, None], 0.5, (420, 3)).astype(np.float32)
+    assert kinds_tried(monkeypatch, X, y, **given) == expected

@@ -1,10 +1,10 @@
 """How a fit finds its settings: candidates tried on some of its rows.
 
-First come maps of the columns with the shrinkage that suits them, and linear models: what data
-differ in most. Then come neighbours of the winner, one change each, and in the end the changes that
-won, together. A change is taken if it wins 1.5% of the loss on rows held out (0.5% where there are
-many rows), and more than the standard error of the difference: less is luck. A linear model is
-taken where it is no worse.
+First come maps of the columns with the shrinkage that suits them, each class against the rest, and
+linear models: what data differ in most. Then come neighbours of the winner, one change each, and in
+the end the changes that won, together. A change is taken if it wins 1.5% of the loss on rows held
+out (0.5% where there are many rows), and more than the standard error of the difference: less is
+luck. A linear model is taken where it is no worse.
 Trials (`trials.py`) go on from where they stopped: all make a third of their passes, with steps
 that fall to 0, and the best third the rest, with new ones. Of an ensemble one model is tried, until
 the settings are found; two of them then tell how many passes are worth it.
@@ -42,8 +42,8 @@ from polyplane.model.many_classes.decomposition import Decomposition
 
 __all__ = ["Candidates", "Found"]
 
-MOST_PLANES, MOST_PLANES_OF_WIDE = (32, 320), (16, 640)  # of a class, and of all, at first
-MOST_PAIRED = 20  # classes that are taken in pairs
+MOST_PLANES, MOST_PLANES_OF_WIDE = (32, 320), (32, 640)  # of a class, and of all, at first
+MOST_AGAINST_REST = 20  # classes each of which may be taken against the rest
 RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 MOST_MEMBERS = 2  # of an ensemble that are judged together
 MORE_PASSES = 2  # times those of the last rung tell, on a sample, whether all are worth it
@@ -68,11 +68,16 @@ OF_TABLES: Setting = {
 OF_WIDE: Setting = OF_TABLES | {
     "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
 }  # fmt: skip
+WIDE_AGAINST_REST: Setting = {"multi_class": "ovr", "n_estimators": 1, "units": 2}
 OF_SEVERAL_CLASSES = 4  # models
 LINEAR: Setting = {
     "n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03, "n_estimators": 1,
 }  # fmt: skip
 SQUARED: Setting = LINEAR | {"loss": "squared-hinge", "step_size": 0.3}  # each class against all
+AGAINST_REST: Setting = {
+    "multi_class": "ovr", "columns": "knots", "n_estimators": 2, "shrinkage": 0.03,
+    "learn_from": "unsure",
+}  # fmt: skip
 OF_FEWER: Setting = {"columns": "knots", "shrinkage": 0.3}  # what a sample wants, and not all rows
 FIRST_CHANGES: tuple[Setting, ...] = (
     {"columns": "fine", "shrinkage": 0.3},
@@ -122,16 +127,19 @@ class Candidates:
     def _first_guess(self) -> Setting:
         (kind, *_), columns = next(iter(self.trials.maps.items()))
         if columns.is_as_is:
-            is_paired = 2 < self.labels.size <= MOST_PAIRED
-            pairs = {"multi_class": "ovo", "n_estimators": 1} if is_paired else {}
+            apart = WIDE_AGAINST_REST if self._may_part_classes() else {}
             n_planes = self._first_planes(*MOST_PLANES_OF_WIDE)
-            return OF_WIDE | pairs | {"columns": kind, "n_planes": n_planes}
+            return OF_WIDE | apart | {"columns": kind, "n_planes": n_planes}
         kind = (
             OF_TABLES["columns"] if View(OF_TABLES["columns"], False) in self.trials.maps else kind
         )
         several = {} if self.labels.size == 2 else {"n_estimators": OF_SEVERAL_CLASSES}
         n_planes = self._first_planes(*MOST_PLANES)
         return OF_TABLES | several | {"columns": kind, "n_planes": n_planes}
+
+    def _may_part_classes(self) -> bool:
+        """Whether each class may be taken against the rest."""
+        return 2 < self.labels.size <= MOST_AGAINST_REST and self.machine.multi_class == "auto"
 
     def _first_planes(self, of_class: int, of_all: int) -> int:
         return int(np.clip(of_all // self.labels.size, 2, of_class))
@@ -143,6 +151,9 @@ class Candidates:
         kinds = {view.kind for view in self.trials.maps}
         is_small = self.trials.is_small_sample()
         changes = [one for one in FIRST_CHANGES if one is not OF_FEWER or not is_small]
+        if self._may_part_classes():
+            n_planes = max(2, self.first_guess["n_planes"] // 2)  # a class, and as many of the rest
+            changes.append(AGAINST_REST | {"n_planes": n_planes})
         if len(kinds) == 1:  # the others would be the same
             changes = [change | {"columns": next(iter(kinds))} for change in changes]
         known = [change for change in changes if view_of(OF_TABLES | change) in self.trials.maps]
@@ -153,7 +164,7 @@ class Candidates:
         n_planes, step, shrinkage = best["n_planes"], best["step_size"], best["shrinkage"]
         changes: list[Setting] = [{"step_size": step * 3}, {"shrinkage": shrinkage / 3}]
         if n_planes > 1:
-            if best["multi_class"] != "ovo":  # pairs never wanted them, and are dear
+            if best["multi_class"] == "joint":  # others never wanted them, and are dear
                 changes += [{"n_planes": n_planes * 2}, {"units": 1 if best["units"] > 1 else 2}]
             is_turned = best["directions"] == "principal"
             changes.append({"directions": "none" if is_turned else "principal"})
@@ -353,9 +364,12 @@ class Candidates:
     def _long(self, best: Setting) -> Setting:
         """What a long training of a setting would be; the same, if there is none."""
         is_longer = self.most_passes >= LEAST_LONGER * self.n_passes
-        if not is_longer or best["n_planes"] == 1 or best["multi_class"] == "ovo":
+        is_joint = best["multi_class"] == "joint"
+        if not is_longer or best["n_planes"] == 1 or not (is_joint or self.trials.is_table()):
             return best
         changes = LONG | {"shrinkage": best["shrinkage"] * LONG_SHRINKS}
+        if not is_joint:  # models that differ by their classes as well
+            changes["n_estimators"] = best["n_estimators"]
         return self._open([best | changes])[0]
 
     def _found(self, setting: Setting, n_passes: int, judgement: Judgement, n_tried: int) -> Found:

@@ -37,7 +37,7 @@ LEAST_PASSES, MOST_PASSES = 5, 40
 LONG_PASSES = 120  # at most, where the search finds that they are worth it
 MOST_PACKED = 1 << 26  # entries of X, 8 bytes each, that are written out for training
 CLEARLY_WORSE = 1.02  # times the loss of a trial: a fit that is made again
-SURELY_RIGHT = 2e-3  # mean loss: where it is less, shares of it tell nothing
+SURELY_RIGHT = 5e-3  # mean loss: where it is less, shares of it tell nothing
 MOST_AGAIN, SMALLER_STEP = 3, 1 / 3  # how often, and each time with steps of this share
 WORSE_THAN_TRIAL = (
     "the fit is worse than the trial of its settings on fewer rows: steps of {step:g} are too "
