@@ -43,6 +43,8 @@ from polyplane.model.many_classes.decomposition import Decomposition
 __all__ = ["Candidates", "Found"]
 
 MOST_PLANES, MOST_PLANES_OF_WIDE = (32, 320), (32, 640)  # of a class, and of all, at first
+MOST_PLANES_OF_TEXTS = 16, 640  # which hardly bend, and of which planes are large
+LEAST_WORDS = 2_000  # columns of a text: images have fewer
 MOST_AGAINST_REST = 20  # classes each of which may be taken against the rest
 RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
 MOST_MEMBERS = 2  # of an ensemble that are judged together
@@ -128,7 +130,8 @@ class Candidates:
         (kind, *_), columns = next(iter(self.trials.maps.items()))
         if columns.is_as_is:
             apart = WIDE_AGAINST_REST if self._may_part_classes() else {}
-            n_planes = self._first_planes(*MOST_PLANES_OF_WIDE)
+            is_text = columns.n_columns > LEAST_WORDS
+            n_planes = self._first_planes(*MOST_PLANES_OF_TEXTS if is_text else MOST_PLANES_OF_WIDE)
             return OF_WIDE | apart | {"columns": kind, "n_planes": n_planes}
         kind = (
             OF_TABLES["columns"] if View(OF_TABLES["columns"], False) in self.trials.maps else kind
