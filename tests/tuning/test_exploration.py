@@ -16,7 +16,7 @@ from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.report.columns import Columns
 from polyplane.report.page.page import page_of
-from polyplane.tuning import exploration, samples
+from polyplane.tuning import exploration, samples, search
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.code import FRAME, GAPS, MATRIX, code_that_makes
 from polyplane.tuning.machines import MACHINES
@@ -402,6 +402,19 @@ def test_a_page_is_there_before_the_end(tmp_path, monkeypatch):
     assert written[0][1:] == (3, True)  # as soon as amm is there beside linear, and nothing more
     assert written[1][2] is written[2][2] is False
     assert "Still exploring" not in (tmp_path / "page.html").read_text()
+
+
+def test_settings_that_are_guessed_for_want_of_time_are_said_to_be(monkeypatch):
+    monkeypatch.setattr(search.Search, "_can_search", lambda *_: False)
+    found = pp.explore(*problems.linear(300), budget=1e6, n_folds=2)
+    assert found.verdict == "linear"
+    assert exploration.GUESSED in found.summary
+    what = {line["machine"]: line["what"] for line in found.content["machines"]}
+    assert [name for name in what if exploration.WITH_GUESSES in what[name]] == ["polyplane"]
+    monkeypatch.undo()
+    found = pp.explore(*problems.linear(300), budget=1e6, n_folds=2)
+    assert exploration.GUESSED not in found.summary
+    assert exploration.WITH_GUESSES not in found.to_html()
 
 
 def test_settings_are_searched_where_time_is_left():

@@ -27,11 +27,14 @@ BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
 NOTICED = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
+SIMPLER = "linear", "additive"  # verdicts that a better search could change
 WITHOUT_ALL = "linear", "noise"  # verdicts for which machines must have been tried that bend
 LACKING = (
     "But there was no time to compile the loops of machines that see more, which happens once on "
     "a machine: explore again."
 )
+GUESSED = "There was no time for polyplane to find its settings: a longer budget may show more."
+WITH_GUESSES = "with first guesses of its settings"
 Watch = Callable[[Run], None]
 
 
@@ -192,6 +195,8 @@ class Findings:
         runs, said = search.runs, advice(search.runs, sample.y)
         if search.has_compiled and search.lacks and said.verdict in WITHOUT_ALL:
             said = replace(said, verdict="more-data", sentence=f"{said.sentence} {LACKING}")
+        if said.verdict in SIMPLER and self._guessed():
+            said = replace(said, sentence=f"{said.sentence} {GUESSED}")
         said = _without(self.leaking, said)
         planes = best_of(runs, PLANES)
         shown = Shown(
@@ -208,6 +213,12 @@ class Findings:
         content = content_of(runs, view, sample.y, sample.places, shown, self.image_shape, is_brief)
         content |= {"is_final": is_final, "is_interrupted": is_interrupted}
         return self._made(content, said, is_interrupted)
+
+    def _guessed(self) -> list[str]:
+        """Machines that find their settings, had they the time for it."""
+        runs, search = self.search.runs, self.search
+        known = [name for name in runs if MACHINES[name].searches and not search.budget.rows]
+        return [name for name in known if not runs[name][-1].is_searched]
 
     def _code(self, machine: str) -> str:
         sample, setting = self.search.sample, self.search.runs[machine][-1].setting
@@ -228,6 +239,7 @@ class Findings:
         runs = search.runs
         ahead = outlook(runs, said)
         says = {name: machine.says for name, machine in MACHINES.items()}
+        says |= {name: f"{says[name]}, {WITH_GUESSES}" for name in self._guessed()}
         units = {name: machine.unit for name, machine in MACHINES.items()}
         table = table_of(runs, LINEAR, says, units)
         code = self._code(said.machine) if runs else ""
