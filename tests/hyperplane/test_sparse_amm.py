@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from polyplane import AMMClassifier, SAMMClassifier
 from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import live_lanes
+from polyplane.hyperplane.sparse_amm import SHARES
 from tests.exact import (
     as_fractions,
     only_model,
@@ -19,6 +21,7 @@ from tests.exact import (
 )
 from tests.examples import examples
 from tests.reference import sparse_amm
+from tests.searches import looks_at_held_out_rows, lowest_after_looks
 
 pytestmark = pytest.mark.loops
 
@@ -178,3 +181,40 @@ def test_penalties_that_leave_no_plane_leave_the_first_class():
     assert model.nonzero_share_ == 0
     assert (model.predict(X) == 0).all()
     assert (model.assign(X) == -1).all()
+
+
+# ---- tuning ----------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+def test_an_automatic_penalty_is_from_the_grid_and_trains_as_if_given():
+    X, y = random_problem(11, n=50)
+    machine = SAMMClassifier(max_iter=2, random_state=0)
+    found = clone(machine).set_params(alpha="auto", mu="auto").fit(X, y)
+    length = np.median(np.linalg.norm(np.c_[X, np.ones(50)], axis=1))
+    assert any(found.mu_ == pytest.approx(share * length, rel=1e-5) for share in SHARES)
+    given_both = machine.set_params(alpha=found.alpha_, mu=found.mu_).fit(X, y)
+    np.testing.assert_array_equal(found.planes_, given_both.planes_)
+
+
+def test_alpha_is_found_first_and_then_the_penalty():
+    X, y = random_problem(12, n=100)
+    model = SAMMClassifier(max_iter=2, alpha="auto", mu="auto", random_state=0)
+    with looks_at_held_out_rows(SAMMClassifier) as seen:
+        model.fit(X, y)
+    smallest = min(look.machine.mu for look in seen)
+    first = list(itertools.takewhile(lambda look: look.machine.mu == smallest, seen))
+    then = seen[len(first) :]
+    assert model.alpha_ == lowest_after_looks(first, "alpha")
+    assert {look.machine.alpha for look in then} == {model.alpha_}
+    assert model.mu_ == lowest_after_looks(then, "mu")
+    assert min(len(looks) for looks in (first, then)) > 1
+
+
+def test_a_penalty_to_be_found_is_refused_chunk_by_chunk():
+    X, y = random_problem(13)
+    with pytest.raises(ValueError, match=r'^mu="auto" needs all rows .*\.$'):
+        SAMMClassifier(mu="auto").partial_fit(X, y)
+    model = SAMMClassifier(mu="auto", max_iter=1, random_state=0).fit(X, y)
+    found = model.mu_
+    assert model.partial_fit(X, y).mu_ == found

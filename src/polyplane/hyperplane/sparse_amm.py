@@ -23,26 +23,38 @@ Departures  (1) the l1 term is ours: planes as groups give sparse components onl
 Paper       Sparse Adaptive Multi-hyperplane Machine (PAKDD 2016)
 """
 
+from typing import Any
+
 import numpy as np
 
+from polyplane.engine.planes.planes import Array
 from polyplane.engine.planes.pruning import drop_dormant
+from polyplane.engine.rows.storage import count_rows, length_of_row
 from polyplane.engine.steps.hinge import SparseRule
-from polyplane.estimator.parameters import closed, parameter, register
+from polyplane.estimator.input.validation import TrainingData
+from polyplane.estimator.parameters import closed, either, one_of, parameter, register
 from polyplane.estimator.planes.adaptive import AdaptiveClassifier
+from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
 from polyplane.estimator.planes.training import PlaneModel
 from polyplane.model.plane_record import FinishedPlanes
 
 __all__ = ["SAMMClassifier"]
+
+SHARES = 1e-2, 1e-3, 1e-4, 1e-5  # of the steps, by which a plane must gain the length of a row
+ROWS_MEASURED = 100  # whose median length mu='auto' takes
 
 
 @register
 class SAMMClassifier(AdaptiveClassifier):
     """Sparse AMM: a penalty on the lengths of planes keeps only those that keep growing."""
 
-    mu: float = parameter(
+    mu: float | str = parameter(
         default=1e-4,
-        allowed=closed(0, 1e15),
-        meaning="Penalty on the length of each plane: the net updates a step that keep it alive.",
+        allowed=either(closed(0, 1e15), one_of("auto")),
+        meaning=(
+            "Penalty on the length of each plane: the net updates a step that keep it alive. "
+            "'auto' tries four powers of ten of the length of a row on held-out rows."
+        ),
     )
     l1: float = parameter(
         default=0.0,
@@ -51,7 +63,7 @@ class SAMMClassifier(AdaptiveClassifier):
     )
 
     def _rule(self, model: PlaneModel) -> SparseRule:
-        return SparseRule(model.alpha, self.grow_rivals, float(self.mu), float(self.l1))
+        return SparseRule(model.alpha, self.grow_rivals, self.mu_, float(self.l1))
 
     def _act(self, model: PlaneModel) -> None:
         if model.rule.mu > 0:
@@ -70,6 +82,36 @@ class SAMMClassifier(AdaptiveClassifier):
             limit = np.float32(model.rule.l1 * model.mean_step)
             sums = sums - np.clip(sums, -limit, limit)
         return FinishedPlanes(sums, owner, scales)
+
+    # ---- settings ------------------------------------------------------------------------
+
+    def _check_streamable(self) -> None:
+        super()._check_streamable()
+        if self.mu == "auto" and "mu" not in self._found:
+            raise ValueError('mu="auto" needs all rows at once, not a stream: give a number.')
+
+    def _better_settings(
+        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
+    ) -> dict[str, Any]:
+        """First alpha, with the smallest mu where that is open, too; then mu with that alpha."""
+        if self.mu != "auto":
+            return super()._better_settings(data, labels, seed, n_to_come)
+        n_rows = count_rows(data.rows)
+        some = np.linspace(0, n_rows - 1, min(n_rows, ROWS_MEASURED)).astype(int)
+        length = float(np.median([length_of_row(data.rows, i) for i in some])) or 1.0
+        penalties = [share * length for share in SHARES]
+        found: dict[str, Any] = {}
+        if self.alpha == "auto":
+            fixed = {"mu": penalties[-1]}
+            found["alpha"] = self._best_of("alpha", ALPHAS, fixed, data, labels, seed)
+        fixed = {"alpha": found.get("alpha", self.alpha)}
+        found["mu"] = self._best_of("mu", penalties, fixed, data, labels, seed)
+        return found
+
+    @property
+    def mu_(self) -> float:
+        """The penalty in use: the one given, or the one found by mu='auto'."""
+        return float(self._setting("mu"))
 
     @property
     def nonzero_share_(self) -> float:
