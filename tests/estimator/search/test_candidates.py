@@ -104,3 +104,23 @@ def test_each_of_a_few_classes_is_tried_against_the_rest(monkeypatch, n_classes,
     y = np.arange(420) % n_classes
     X = generator.normal(y[:, None], 0.5, (420, 3)).astype(np.float32)
     assert kinds_tried(monkeypatch, X, y, **given) == expected
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("given", "n_columns", "expected"),
+    [
+        ({}, 3, ("ovr", 1, 2, 32)),
+        ({"multi_class": "ovr"}, 3, ("ovr", 1, 2, 32)),
+        ({"multi_class": "ovo"}, 3, ("ovo", 1, 1, 16)),
+        ({"multi_class": "joint"}, 3, ("joint", 2, 1, 32)),
+        ({}, 2_001, ("ovr", 1, 2, 16)),
+    ],
+)
+def test_what_images_and_texts_start_from(given, n_columns, expected):
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(y[:, None], 0.5, (60, n_columns)).astype(np.float32)
+    model = PolyplaneClassifier(random_state=0, search=False, columns="as-is", max_iter=1, **given)
+    found = model.fit(X, y).settings_
+    names = "multi_class", "n_estimators", "units", "n_planes"
+    assert tuple(found[name] for name in names) == expected

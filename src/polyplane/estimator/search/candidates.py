@@ -43,7 +43,7 @@ from polyplane.model.many_classes.decomposition import Decomposition
 __all__ = ["Candidates", "Found"]
 
 MOST_PLANES, MOST_PLANES_OF_WIDE = (32, 320), (32, 640)  # of a class, and of all, at first
-MOST_PLANES_OF_TEXTS = 16, 640  # which hardly bend, and of which planes are large
+FEWER_PLANES_OF_WIDE = 16, 640  # of texts, which hardly bend and have large planes, and of pairs
 LEAST_WORDS = 2_000  # columns of a text: images have fewer
 MOST_AGAINST_REST = 20  # classes each of which may be taken against the rest
 RUNGS = 4, 12  # passes of a trial; the winner makes those of a fit
@@ -70,7 +70,10 @@ OF_TABLES: Setting = {
 OF_WIDE: Setting = OF_TABLES | {
     "columns": "plain", "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
 }  # fmt: skip
-WIDE_AGAINST_REST: Setting = {"multi_class": "ovr", "n_estimators": 1, "units": 2}
+WIDE_APART: dict[str, Setting] = {
+    "ovr": {"multi_class": "ovr", "n_estimators": 1, "units": 2},
+    "ovo": {"multi_class": "ovo", "n_estimators": 1},
+}
 OF_SEVERAL_CLASSES = 4  # models
 LINEAR: Setting = {
     "n_planes": 1, "units": 1, "shrinkage": 0.05, "step_size": 0.03, "n_estimators": 1,
@@ -129,9 +132,11 @@ class Candidates:
     def _first_guess(self) -> Setting:
         (kind, *_), columns = next(iter(self.trials.maps.items()))
         if columns.is_as_is:
-            apart = WIDE_AGAINST_REST if self._may_part_classes() else {}
+            how = "ovr" if self._may_part_classes() else self.machine.multi_class
+            apart = WIDE_APART.get(how, {}) if self.labels.size > 2 else {}
             is_text = columns.n_columns > LEAST_WORDS
-            n_planes = self._first_planes(*MOST_PLANES_OF_TEXTS if is_text else MOST_PLANES_OF_WIDE)
+            few = is_text or how == "ovo"
+            n_planes = self._first_planes(*FEWER_PLANES_OF_WIDE if few else MOST_PLANES_OF_WIDE)
             return OF_WIDE | apart | {"columns": kind, "n_planes": n_planes}
         kind = (
             OF_TABLES["columns"] if View(OF_TABLES["columns"], False) in self.trials.maps else kind
