@@ -624,6 +624,7 @@ def test_rows_as_steps_see_them_score_what_folded_planes_score(kind, is_sparse):
     np.testing.assert_allclose(model._scores_as_seen(training, seen, some), folded, atol=1e-4)
 
 
+@needs_compilation
 def test_one_hot_columns_do_not_keep_real_ones_from_their_knots():
     generator = np.random.default_rng(0)
     flags = np.eye(700)[generator.integers(0, 700, 900)]
