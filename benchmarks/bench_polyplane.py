@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.metrics import log_loss
 
 from benchmarks import bench_boosters, bench_peers, sets, tables
@@ -111,6 +112,17 @@ def seconds_of_light(ours, boosted):
     return boosted.get("LightGBM 400", {}).get("seconds")
 
 
+def mean_ranks(found, peers, boosters):
+    """Of each machine on the sets that it takes: 0 where it is the best of them, 1 the last."""
+    ranks = {}
+    for name, ours in found.items():
+        errors = {"polyplane": float(np.mean(ours["errors"])), **rivals_of(name, peers, boosters)}
+        places = (rankdata(list(errors.values())) - 1) / max(1, len(errors) - 1)
+        for machine, place in zip(errors, places, strict=True):
+            ranks.setdefault(machine, []).append(place)
+    return dict(sorted(ranks.items(), key=lambda item: np.mean(item[1])))
+
+
 def line_of(name, ours, peers, boosters):
     rivals = rivals_of(name, peers, boosters)
     best = min(rivals, key=rivals.get) if rivals else ""
@@ -175,6 +187,12 @@ def report(found, peers, boosters):
         f"trees: {counts['3 times LightGBM']}, at most 10 times: {counts['10 times LightGBM']}. "
         "Seeds deviate by no more than the standard error of their mean error on the test rows: "
         f"{counts['steady']}.",
+        "Mean rank by error, 0 being the best of those that take a set and 1 the last: "
+        + ", ".join(
+            f"{machine} {np.mean(ranks):.2f} ({len(ranks)} sets)"
+            for machine, ranks in mean_ranks(found, peers, boosters).items()
+        )
+        + ".",
     )
 
 
