@@ -30,7 +30,8 @@ def that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: 
 
 def needs_sample(machine: Any, rows: LoadedRows) -> bool:
     """Whether it begins, or ends, with what only many rows of all kinds can tell."""
-    is_to_find = "auto" in (getattr(machine, name, None) for name in ("alpha", "entropy", "mu"))
+    names = getattr(machine, "FOUND_ON_ALL_ROWS", ())
+    is_to_find = "auto" in (getattr(machine, name) for name in names)
     starts_from_rows = getattr(machine, "init", "random") != "random"
     return rows.surveys[0].is_table or is_to_find or starts_from_rows
 

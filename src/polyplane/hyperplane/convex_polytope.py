@@ -89,6 +89,8 @@ class CPMClassifier(HyperplaneClassifier):
     taken in pairs or each against the rest.
     """
 
+    FOUND_ON_ALL_ROWS = "alpha", "entropy"
+
     n_planes: int = parameter(
         default=16,
         allowed=at_least(1),
@@ -169,11 +171,6 @@ class CPMClassifier(HyperplaneClassifier):
         if self.max_steps is None:
             return order
         return order[: max(0, self.max_steps - n_done * order.size)]
-
-    def _check_streamable(self) -> None:
-        super()._check_streamable()
-        if self.entropy == "auto" and "entropy" not in self._found:
-            raise ValueError('entropy="auto" needs all rows at once, not a stream: give a number.')
 
     def _better_settings(
         self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None

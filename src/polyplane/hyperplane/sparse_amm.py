@@ -48,6 +48,8 @@ ROWS_MEASURED = 100  # whose median length mu='auto' takes
 class SAMMClassifier(AdaptiveClassifier):
     """Sparse AMM: a penalty on the lengths of planes keeps only those that keep growing."""
 
+    FOUND_ON_ALL_ROWS = "alpha", "mu"
+
     mu: float | str = parameter(
         default=1e-4,
         allowed=either(closed(0, 1e15), one_of("auto")),
@@ -84,11 +86,6 @@ class SAMMClassifier(AdaptiveClassifier):
         return FinishedPlanes(sums, owner, scales)
 
     # ---- settings ------------------------------------------------------------------------
-
-    def _check_streamable(self) -> None:
-        super()._check_streamable()
-        if self.mu == "auto" and "mu" not in self._found:
-            raise ValueError('mu="auto" needs all rows at once, not a stream: give a number.')
 
     def _better_settings(
         self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None

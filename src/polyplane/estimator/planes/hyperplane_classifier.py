@@ -6,7 +6,7 @@ machine may override. Models in training and the walk over rows are in `training
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -97,6 +97,8 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
     As it stands it is the multi-class SVM, one plane per class in steps on the hinge loss; a
     machine overrides what it does otherwise, of the methods under "what a machine adds".
     """
+
+    FOUND_ON_ALL_ROWS: ClassVar[tuple[str, ...]] = ("alpha",)  # where they are 'auto'
 
     alpha: float | str = parameter(
         default=1e-4,
@@ -327,8 +329,11 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
         visit(model, data, order, NO_CHOICE, self._walk(), report)
 
     def _check_streamable(self) -> None:
-        if self.alpha == "auto" and "alpha" not in self._found:
-            raise ValueError('alpha="auto" needs all rows at once, not a stream: give a number.')
+        for name in self.FOUND_ON_ALL_ROWS:
+            if getattr(self, name) == "auto" and name not in self._found:
+                raise ValueError(
+                    f'{name}="auto" needs all rows at once, not a stream: give a number.'
+                )
 
     def _title(self) -> str:
         return type(self).__name__
