@@ -53,7 +53,18 @@ def training(path: Path, folder: Path, clock) -> tuple[float, float]:
         X, y = pp.read(path)
         pp.save(pp.AMMClassifier(max_iter=EPOCHS, random_state=1).fit(X, y), folder / "model")
 
-    words = ["train", path, "-a", "amm", "--epochs", EPOCHS, "--seed", 1, "-m", folder / "model"]
+    words = [
+        "train",
+        path,
+        "-a",
+        "amm",
+        "--set",
+        f"max_iter={EPOCHS}",
+        "--seed",
+        1,
+        "-m",
+        folder / "model",
+    ]
     found = race({"python": in_python, "verb": lambda: quietly(*words)}, ROUNDS, clock)
     return found["verb"], found["python"]
 

@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from polyplane.cli.failures import CallError
-from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.output.screen import Screen
+from polyplane.cli.training.train_request import TrainRequest
 from polyplane.cli.training.training_run import Stopped, Watch
 from polyplane.data.reading import stream
 from polyplane.engine.planes.planes import MISTAKES
