@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from polyplane.data.sets.deformation import (
+from benchmarks.deformation import (
     FIELD_DEVIATION,
     LARGEST_SIDE,
     MOST_OF_FIELD,
