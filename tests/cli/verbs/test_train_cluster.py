@@ -16,9 +16,7 @@ from polyplane.cli.training.cluster_run import interrupts_stop
 from polyplane.cli.training.training_run import Stopped
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
-from polyplane.engine.planes.planes import MISTAKES
 from polyplane.estimator.files.saving import read_model
-from polyplane.estimator.online_classifier import training_of
 from tests.cli.documented import check
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
@@ -78,8 +76,6 @@ def test_one_learner_is_train_without_a_cluster(files, tmp_path, capsys, address
     models = [pp.load(tmp_path / name) for name in ("here", "there")]
     np.testing.assert_array_equal(*(model.decision_function(PIXELS) for model in models))
     assert "dashboard: http" in err
-    assert "3 of 3" in err
-    assert "time left" in err
 
 
 def test_tables_keep_their_columns(files, tmp_path, capsys, address):
@@ -122,9 +118,9 @@ def test_rounds_of_several_passes_are_counted_as_passes(tmp_path, capsys, addres
         write(path, [Chunk(PIXELS[k:1200:2], DIGITS[k:1200:2])])
     words = "train", *paths, "--cluster", address
     made = "-a", "amm", "--seed", 5, "-m", tmp_path / "model"
-    found, err = json_of(capsys, *words, *made, "--set", "max_iter=30", "--learners", 2)
+    found, _ = json_of(capsys, *words, *made, "--set", "max_iter=30", "--learners", 2)
     assert found["rows"] == pytest.approx(1200, abs=2)
-    assert "30 of 30" in err
+    assert found["passes"] == 30
     more = "--resume", tmp_path / "model", "--set", "max_iter=30", "--learners", 2
     again, _ = json_of(capsys, *words, *more)
     assert again["rows"] == pytest.approx(1200, abs=2)
@@ -133,7 +129,7 @@ def test_rounds_of_several_passes_are_counted_as_passes(tmp_path, capsys, addres
 def test_a_cascade_is_that_of_python(files, tmp_path, capsys, address):
     words = ["train", files / "train.libsvm", "-a", "lasvm", "--set", "C=5", "--seed", 1]
     path = tmp_path / "model"
-    found, err = json_of(capsys, *words, "--cluster", address, "-m", path)
+    found, _ = json_of(capsys, *words, "--cluster", address, "-m", path)
     with Client(address) as client:
         expected = dask_cluster.fit(
             pp.LaSVMClassifier(C=5, random_state=1), str(files / "train.libsvm"), client=client
@@ -145,19 +141,8 @@ def test_a_cascade_is_that_of_python(files, tmp_path, capsys, address):
     assert model.evals_result_ == expected.evals_result_
     assert (found["rows"], found["support_vectors"]) == (1200, len(expected.support_))
     n_rounds = len(expected.evals_result_["cascade"]["violators"])
-    assert f"{n_rounds} of 5" in err
-    assert f"{len(expected.support_):,}" in err
-    _, err = json_of(capsys, *words[:2], "--cluster", address, "--resume", path)
-    assert f"{n_rounds + 1} of {n_rounds + 5}" in err
-
-
-def test_the_table_tells_rows_that_were_wrong_before_they_were_learned(files, capsys, address):
-    words = ["train", files / "train.libsvm", "-a", "amm", "--set", "max_iter=1", "--seed", 1]
-    _, err = json_of(capsys, *words, "--cluster", address, "--learners", 1)
-    alone = pp.AMMClassifier(max_iter=1, random_state=1).fit(*pp.read(files / "train.libsvm")[:2])
-    (model,) = training_of(alone).models
-    line = next(line for line in err.splitlines() if "1 of 1" in line)
-    assert f"{model.planes.counts[MISTAKES] / 1200:.2%}" in line.split()
+    json_of(capsys, *words[:2], "--cluster", address, "--resume", path)
+    assert len(pp.load(path).evals_result_["cascade"]["violators"]) > n_rounds
 
 
 def test_processes_of_its_own(files, tmp_path, capsys):
