@@ -327,6 +327,21 @@ def test_a_value_of_another_kind_is_refused(sound, name, place, value, words, tm
         pp.load(tmp_path / "model")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["prediction.features.columns.ranks.first_hat", "training.planes.columns.levels.first_hat"],
+)
+def test_hats_that_begin_at_the_end_of_int32_are_refused(sound, name, tmp_path):
+    values, arrays = sound["PolyplaneClassifier"]
+    first = arrays[name].copy()
+    n_hats = arrays[name.replace("first_hat", "n_hats")]
+    column = tuple(np.argwhere(n_hats > 0)[0])
+    first[column] = np.iinfo(first.dtype).max  # so that first + n_hats wraps below 0
+    write_file(tmp_path / "model", values, {**arrays, name: first})
+    with pytest.raises(pp.ModelError, match="hats end nowhere"):
+        pp.load(tmp_path / "model")
+
+
 def test_a_missing_array_is_named(sound, tmp_path):
     values, arrays = sound["AMMClassifier"]
     for name in arrays:

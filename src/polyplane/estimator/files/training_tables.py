@@ -48,8 +48,15 @@ from polyplane.estimator.planes.training import (
     PlaneModel,
     Snapshot,
 )
-from polyplane.model.format.checks import LARGEST_COUNT, need
-from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, TURN, check_map, rises
+from polyplane.model.format.checks import LARGEST_COUNT, need, need_ranges_within
+from polyplane.model.format.prediction_part import (
+    MOST_UNITS,
+    ROWS,
+    TURN,
+    check_knots,
+    check_map,
+    rises,
+)
 from polyplane.model.format.schema import (
     Count,
     Flag,
@@ -262,8 +269,7 @@ FIRST_ROWS = Table(
 
 def _check_levels(table: LevelTable) -> None:
     n_columns, n_knots = table.shifts.size, np.diff(table.knot_starts)
-    ends_well = table.knot_starts[0] == 0 and table.knot_starts[-1] == table.knots.size
-    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
+    check_knots(table.knot_starts, table.knots)
     need(rises(table.knots, table.knot_starts), "knots do not rise")
     need(not ((table.n_hats > 0) & (n_knots < 2)).any(), "there are hats without knots")
     of_knot = np.repeat(np.arange(n_columns), n_knots)
@@ -271,8 +277,7 @@ def _check_levels(table: LevelTable) -> None:
         is_on_scale = (n_hats < 2) | ((places >= 0) & (places <= n_hats - 1))
         need(bool(is_on_scale.all()), "a knot is beyond all hats")
     last = n_columns + int(table.n_hats.sum())
-    is_there = (table.first_hat >= n_columns) & (table.first_hat + table.n_hats <= last)
-    need(bool((is_there | (table.n_hats == 0)).all()), "hats end nowhere")
+    need_ranges_within(table.first_hat, table.n_hats, n_columns, last, "hats end nowhere")
 
 
 LEVELS = Table(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.inspection import column_facts, starts_are_sound
+from polyplane.engine.inspection import column_facts
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.mapped import ColumnTable
 from polyplane.engine.rows.products import n_mapped
@@ -20,7 +20,7 @@ from polyplane.engine.support.gram import (
     squared_lengths,
 )
 from polyplane.engine.tiles import LANES
-from polyplane.model.format.checks import need
+from polyplane.model.format.checks import need, need_ranges_within, need_starts
 from polyplane.model.format.model_file import ModelError, read_file
 from polyplane.model.format.schema import (
     Count,
@@ -53,6 +53,7 @@ __all__ = [
     "MOST_UNITS",
     "ROWS",
     "TURN",
+    "check_knots",
     "check_map",
     "read_fitted",
     "read_prediction",
@@ -69,8 +70,7 @@ KERNELS = *sorted(FORMULAS), "precomputed"
 
 
 def _check_rows(rows: CsrRows) -> None:
-    is_sound = rows.starts.size > 0 and starts_are_sound(rows.starts, rows.values.size)
-    need(is_sound and rows.starts[-1] == rows.values.size, "rows begin nowhere")
+    need_starts(rows.starts, rows.values.size, "rows begin nowhere")
     need(column_facts(rows.columns, rows.starts)[2], "columns of a row do not rise")
 
 
@@ -88,14 +88,18 @@ ROWS = Table(
 
 def _check_ranks(table: ColumnTable) -> None:
     n_columns, n_knots = table.shifts.size, np.diff(table.knot_starts)
-    ends_well = table.knot_starts[0] == 0 and table.knot_starts[-1] == table.knots.size
-    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
+    check_knots(table.knot_starts, table.knots)
     is_share = bool(((table.ranks >= 0) & (table.ranks <= 1)).all())
     need(is_share and rises(table.ranks, table.knot_starts), "ranks do not rise")
     need(not ((table.n_hats > 0) & (n_knots < 2)).any(), "there are hats without knots")
     last = n_columns + int(table.n_hats.sum())
-    is_there = (table.first_hat >= n_columns) & (table.first_hat + table.n_hats <= last)
-    need(bool(is_there.all()), "hats end nowhere")
+    need_ranges_within(table.first_hat, table.n_hats, n_columns, last, "hats end nowhere")
+
+
+def check_knots(starts: Array, knots: Array) -> None:
+    """Demand that each column has no knots, or two and more."""
+    need_starts(starts, knots.size, "knots begin nowhere")
+    need(not (np.diff(starts) == 1).any(), "knots begin nowhere")
 
 
 def rises(values: Array, starts: Array) -> bool:
@@ -122,8 +126,7 @@ RANKS = Table(
 
 def _check_turn(turn: Turn) -> None:
     n_knots = np.diff(turn.knot_starts)
-    ends_well = turn.knot_starts[0] == 0 and turn.knot_starts[-1] == turn.knots.size
-    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
+    check_knots(turn.knot_starts, turn.knots)
     need(rises(turn.ranks, turn.knot_starts), "ranks do not rise")
     need(len(turn.weights) == (n_knots > 0).sum(), "directions are of other columns")
 
@@ -214,8 +217,7 @@ def _plane_record(**fields: Any) -> PlaneRecord:
     starts, decomposition = fields.pop("group_starts"), fields["decomposition"]
     n_groups = fields["n_estimators"] * decomposition.n_groups() * fields["n_units"]
     need(starts.size == n_groups + 1, "planes are of other problems")
-    is_right = starts[0] == 0 and starts[-1] == fields["scales"].size
-    need(is_right and bool((np.diff(starts) >= 0).all()), "groups of planes begin nowhere")
+    need_starts(starts, fields["scales"].size, "groups of planes begin nowhere")
     group = np.repeat(np.arange(n_groups, dtype=np.int32), np.diff(starts))
     return PlaneRecord(group=group, **fields)
 
@@ -352,8 +354,7 @@ def _kernel_record(
     n_problems, starts = decomposition.n_problems(), problem_starts
     need(starts.size == n_problems + 1, "problems are missing")
     need(intercepts.size == n_problems, "problems are missing")
-    is_right = starts[0] == 0 and starts[-1] == places.size
-    need(is_right and bool((np.diff(starts) >= 0).all()), "problems begin nowhere")
+    need_starts(starts, places.size, "problems begin nowhere")
     need(bool((places < support.size).all()), "a coefficient has no support vector")
     bounds = starts.tolist()
     expansions = [
