@@ -342,6 +342,17 @@ def test_hats_that_begin_at_the_end_of_int32_are_refused(sound, name, tmp_path):
         pp.load(tmp_path / "model")
 
 
+def test_a_layout_whose_pairs_name_unknown_sources_is_refused(tmp_path):
+    table = pd.DataFrame({"town": ["Ulm", "Bonn", "Ulm"] * 20, "size": np.arange(60.0)})
+    path = tmp_path / "model"
+    pp.save(quick("AMMClassifier").fit(table, np.arange(60) % 3 == 1), path)
+    values, arrays = read_file(path)
+    values["prediction"]["table"]["pairs"][0][0] = "village"
+    write_file(path, values, arrays)
+    with pytest.raises(pp.ModelError, match="column 'village', which the table has not"):
+        pp.load(path)
+
+
 def test_a_missing_array_is_named(sound, tmp_path):
     values, arrays = sound["AMMClassifier"]
     for name in arrays:
