@@ -184,7 +184,7 @@ def test_other_files_are_refused_and_nothing_runs(contents, tmp_path, monkeypatc
 
 def test_folders_and_missing_files_are_refused(tmp_path, path):
     assert is_model_file(path)
-    with pytest.raises(ModelError, match="is a folder"):
+    with pytest.raises(ModelError, match="is a folder, a pipe or a device"):
         write_file(tmp_path, VALUES, ARRAYS)
     with pytest.raises(ModelError, match=r"cannot be read \(Is a directory\)"):
         read_file(tmp_path)

@@ -55,8 +55,6 @@ class ModelError(ValueError):
 def write_file(path: Any, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write a model file, whole or not at all."""
     path = Path(path)
-    if path.is_dir():
-        raise ModelError("is a folder: name a file in it", path)
     stored = {name: np.ascontiguousarray(arrays[name]) for name in _aligned_first(arrays)}
     try:
         with whole_file(path) as file:
@@ -119,7 +117,7 @@ def is_model_file(path: Any) -> bool:
         with open(path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")
             return 2 <= length <= LONGEST_HEADER and file.read(16) == b'{"__metadata__":'
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -128,8 +126,11 @@ def read_file(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         with open(path, "rb") as file:
             return _read(file, os.fstat(file.fileno()).st_size, path)
-    except OSError as error:
-        raise ModelError(f"cannot be read ({error.strerror or error})", path) from error
+    except ModelError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        why = getattr(error, "strerror", None) or error
+        raise ModelError(f"cannot be read ({why})", path) from error
 
 
 def _read(file: Any, size: int, path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
