@@ -6,8 +6,6 @@ import polyplane
 
 __all__ = ["class_name_of", "short_name"]
 
-RENAMED: dict[str, str] = {}  # names in files, whose class is now called otherwise
-
 
 def short_name(class_name: str) -> str:
     """Of a class: KernelPegasosClassifier is kernel-pegasos."""
@@ -18,5 +16,4 @@ def short_name(class_name: str) -> str:
 def class_name_of(algorithm: str) -> str | None:
     """The public name of an algorithm's class; None where there is none."""
     machines = [name for name in polyplane.__all__ if name.endswith("Classifier")]
-    known = {short_name(name): name for name in machines} | RENAMED
-    return known.get(algorithm)
+    return {short_name(name): name for name in machines}.get(algorithm)
