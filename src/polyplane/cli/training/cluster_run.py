@@ -176,15 +176,15 @@ def interrupts_stop() -> Iterator[Callable[[], None]]:
     rounds call what is handed out here, which stops if one was, and Python does not report it.
     """
     is_main = threading.current_thread() is threading.main_thread()
-    was_asked = threading.Event()
+    asked_by: list[int] = []
 
     def stop(number: int, frame: Any) -> None:
-        was_asked.set()
-        raise KeyboardInterrupt
+        asked_by.append(number)
+        raise KeyboardInterrupt(number)
 
     def stop_if_asked() -> None:
-        if was_asked.is_set():
-            raise KeyboardInterrupt
+        if asked_by:
+            raise KeyboardInterrupt(*asked_by[:1])
 
     usual_report = sys.unraisablehook
 
@@ -198,7 +198,7 @@ def interrupts_stop() -> Iterator[Callable[[], None]]:
     try:
         yield stop_if_asked
     except KeyboardInterrupt as error:
-        raise Stopped from error
+        raise Stopped(*asked_by[:1]) from error
     finally:
         sys.unraisablehook = usual_report
         for number, handler in zip(numbers, usual, strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.cli.failures import INTERRUPTED, CallError
+from polyplane.cli.failures import CallError, interrupted_code
 from polyplane.cli.input.model_input import LoadedModel, check_choice, layout_of
 from polyplane.cli.input.row_input import (
     base_of,
@@ -99,8 +99,9 @@ def _train_and_test(request: TrainRequest, screen: Screen) -> int | None:
     watch = Watch(screen, request.checkpoint, lambda: job.write(is_finished=False))
     try:
         _train(job, watch)
-    except Stopped:
-        return _stop(job)
+    except Stopped as error:
+        _keep(job)
+        return interrupted_code(error)
     job.write(is_finished=True)
     tested = _tested(job)
     found = summary_of(job, watch, tested)
@@ -305,11 +306,11 @@ def _on_cluster(job: Job, watch: Watch) -> None:
 # ---- how it ends -------------------------------------------------------------------------
 
 
-def _stop(job: Job) -> int:
+def _keep(job: Job) -> None:
     """Leave a model that can be used and resumed."""
     if not hasattr(job.estimator, "classes_"):
         job.screen.warn("Stopped before there was a model: nothing was written.")
-        return INTERRUPTED
+        return
     if job.path is None:
         job.path = Path(IN_CASE_OF_NEED)
     job.write(is_finished=False)
@@ -319,7 +320,6 @@ def _stop(job: Job) -> int:
     )
     where = f" --cluster {shlex.quote(job.request.cluster)}" if job.request.cluster else ""
     job.screen.warn(f"  polyplane train {data} --resume {shlex.quote(str(job.path))}{where}")
-    return INTERRUPTED
 
 
 def _tested(job: Job) -> Evaluation | None:
