@@ -269,6 +269,18 @@ def test_new_rare_missing_and_padded_values(tmp_path):
 
 
 @needs_a_compiler
+def test_categories_are_found_by_all_their_spellings(tmp_path):
+    day = pd.Timestamp("2024-01-31")
+    values = [1.0, True, False, 2.5, day, day.replace(hour=12), "word"] * 10
+    frame = pd.DataFrame({"value": pd.Series(values, dtype=object)})
+    model = fitted(frame, np.arange(len(frame)) % 7, LINEAR)
+    texts = [*map(str, values[:7]), "1", "true", "FALSE", "2024-01-31", "2024-01-31T00:00:00",
+             "2024-01-31T12:00:00", "1.00", "2.50"]  # fmt: skip
+    assert_onnx_and_c_say_the_same(model, pd.DataFrame({"value": texts}), tmp_path)
+    assert model.predict(frame).tolist() == model.predict(frame.astype(str)).tolist()
+
+
+@needs_a_compiler
 def test_dates_have_the_parts_that_python_finds(tmp_path):
     generator = np.random.default_rng(0)
     minutes = generator.integers(-200 * 365 * 1440, 300 * 365 * 1440, 400)

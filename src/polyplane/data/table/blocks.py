@@ -16,7 +16,8 @@ from polyplane.data.chunks import Array, BadRows, DataError
 from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, OPEN, TEXT, numbers_of_texts
 from polyplane.data.table.layout import ERROR, FILL, SKIP, Layout, Places, Source, TableOptions
 from polyplane.data.table.moments import are_dates, as_moments, moments_of_texts, seconds_of
-from polyplane.data.table.texts import NONE, Texts, arrow_of, is_null, texts_of
+from polyplane.data.table.spelling import texts_of
+from polyplane.data.table.texts import NONE, Texts, arrow_of, is_null
 
 __all__ = [
     "ErrorAt", "TableBlock", "TableRows", "as_dates", "as_numbers", "matrix_of", "without_nan",

@@ -28,6 +28,7 @@ from polyplane.data.table.learning import (
     remark_aside,
 )
 from polyplane.data.table.moments import PARTS, days_of, part_of
+from polyplane.data.table.spelling import respelled
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
 from polyplane.engine.jit import jit
 from polyplane.engine.tiles import at, put, span
@@ -147,6 +148,8 @@ def _settled(block: TableBlock, layout: Layout, path: Any) -> TableBlock:
             numeric[i] = as_numbers(source, cells, path)
         elif source.kind == DATE and isinstance(cells, Texts):
             others[i] = as_dates(source, cells, path)
+        elif source.kind == CATEGORY:
+            others[i] = respelled(cells)
         elif source.kind != ASIDE:
             others[i] = cells
     if not numeric:
