@@ -323,6 +323,21 @@ def test_words_are_found_whatever_stands_around_them(tmp_path):
     np.testing.assert_array_equal(found["x"], rows_by(model.layout_, mixed))
 
 
+def test_words_with_capitals_beyond_ascii_are_known_to_onnx():
+    words = ["istanbul", "diyarbakir", "ǆep", "kelvin", "größe", "åre", "здравствуйте"]
+    lines = [f"{word} " * 5 + f"number{k % 3}" for k, word in enumerate(words * 12)]
+    y = np.arange(len(lines)) % len(words)
+    frame = pd.DataFrame({"message": [f"{line} {k}" for k, line in enumerate(lines)]})
+    model = fitted(frame, y, LINEAR)
+    new = ["İstanbul", "İSTANBUL", "DİYARBAKIR", "DİYARBAKİR", "ǅep", "ǄEP", "\u212aelvin",
+           "GRÖSSE", "GRÖẞE", "gRÖßE", "\u212bre", "Åre",
+           "Здравствуйте", "ЗДРАВСТВУЙТЕ"]  # fmt: skip
+    frame = pd.DataFrame({"message": new})
+    assert rows_by(model.layout_, frame).any(axis=1).sum() == len(new) - 1  # GRÖSSE is new
+    found = run_onnx_table(pp.to_onnx(model), cells_of(frame, model.layout_))
+    assert_says_the_same(model, frame, found)
+
+
 # ---- whole models ----------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from polyplane.data.table.layout import FILL, Layout, Source
 from polyplane.data.table.learning import (
     check_something_is_left,
     learn_categories,
+    learn_empty,
     learn_kinds,
     learn_medians,
     learn_origins,
@@ -92,6 +93,8 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
         _count_true(lacks, lacking)
     if learns:
         learn_medians(numbers, lacking > 0, layout)
+        if not layout.grows:
+            learn_empty(lacking, len(numbers), layout)
     if learns or path is not None:  # prediction of frames changes nothing
         _count_gaps(block, lacking, layout)
     facets = _facets(block, lacks, layout, learns)
