@@ -1,6 +1,7 @@
 """The page on the command line is true."""
 
 import re
+import signal
 
 from polyplane.cli import failures
 from polyplane.cli.program import program
@@ -21,7 +22,7 @@ def test_every_exit_code_is_on_the_page():
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.MULTILINE)}
     assert codes == {
         failures.DONE, failures.BAD_INPUT, failures.BAD_CALL, failures.INTERRUPTED,
-        failures.NO_READER,
+        failures.NO_READER, 128 + signal.SIGTERM,
     }  # fmt: skip
 
 
