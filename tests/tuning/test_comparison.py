@@ -40,7 +40,7 @@ def found():
 
 
 def test_the_best_is_named_and_the_others_measured_beside_the_first(found):
-    table = pd.DataFrame(found.table).set_index("machine")
+    table = found.table.set_index("machine")
     assert found.verdict in ("planes", "a tie")
     assert np.isnan(table.lead["<logistic>"])
     assert table.p["planes"] < 0.001
@@ -88,7 +88,7 @@ def test_names_are_those_of_classes_and_each_is_there_once():
 def test_the_same_folds_are_for_all():
     X, y = problems.linear(200)
     same = pp.compare({"a": LogisticRegression(), "b": LogisticRegression()}, X, y, n_folds=4)
-    first, second = same.table
+    first, second = same.lines
     assert first["error"] == second["error"]
     assert (second["lead"], second["p"]) == (0, 1)
 
@@ -113,7 +113,7 @@ def test_tables_go_to_models_as_they_are(frame):
         "theirs": with_indicators(LogisticRegression()),
     }
     found = pp.compare(models, *frame, n_folds=2)
-    assert {line["machine"] for line in found.table} == set(models)
+    assert set(found.table["machine"]) == set(models)
     assert found.content["n_columns"] == 5
     assert found.content["planes"]["machine"] == found.content["rows"]["machine"] == "ours"
     names = {name for row in found.content["rows"]["list"] for name, _, _ in row["columns"]}

@@ -1,13 +1,12 @@
-"""Compilation is kept apart from what machines take."""
+"""Compilation is kept apart from what fits take."""
 
 import time
 
 import numba
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from polyplane.tuning.compiling import made_up_rows, watched
+from polyplane.tuning.compiling import watched
 
 pytestmark = pytest.mark.compiled
 
@@ -27,12 +26,3 @@ def test_a_clock_stands_still_while_loops_are_compiled():
         known = compilation.seconds
         fresh(np.zeros(3))
         assert compilation.seconds == known
-
-
-@pytest.mark.parametrize(("n_classes", "n_made"), [(2, 2), (3, 3), (105, 3)])
-def test_made_up_rows_have_the_same_storage_and_two_or_more_classes(n_classes, n_made):
-    for is_sparse in (False, True):
-        X, y = made_up_rows(is_sparse, n_classes)
-        assert sp.issparse(X) == is_sparse
-        assert X.dtype == np.float32
-        assert np.unique(y).size == n_made

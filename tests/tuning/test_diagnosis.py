@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from polyplane.tuning.candidates import CANDIDATES
 from polyplane.tuning.diagnosis import Advice, advice, outlook
 from polyplane.tuning.held_out import Trial
-from polyplane.tuning.machines import MACHINES
 from polyplane.tuning.runs import Run, lead_of
 
 N = 2000
@@ -22,7 +22,7 @@ def runs_of(n=N, **errors):
     """Runs with these errors on rows drawn for each machine."""
     draws = np.random.default_rng(0).random(n)
     made = {}
-    for name in MACHINES:
+    for name in CANDIDATES:
         usual = 0.5 if name == "majority" else errors["others"]
         made[name] = [run_of(name, draws < errors.get(name, usual))]
     return made
@@ -61,7 +61,7 @@ def test_verdicts_follow_from_errors(errors, verdict, machine):
 def test_an_error_of_less_than_half_a_point_asks_for_no_more_rows(n_wrong, verdict):
     """As of 6,000 rows whose classes a plane parts, with a few of them wrong."""
     n = 6_000
-    made = {name: [run_of(name, np.arange(n) < n_wrong)] for name in MACHINES}
+    made = {name: [run_of(name, np.arange(n) < n_wrong)] for name in CANDIDATES}
     made["majority"] = [run_of("majority", labels(n) == 1)]
     made["amm"] = [run_of("amm", np.arange(n) < n_wrong - 4)]
     assert advice(made, labels(n)).verdict == verdict
@@ -82,7 +82,7 @@ def test_a_lead_that_is_probably_no_luck_is_taken_and_said_to_be_probable():
     wrong = np.arange(n) < 180
     better = wrong.copy()
     better[:50], better[400:428] = False, True
-    made = {name: [run_of(name, wrong)] for name in MACHINES}
+    made = {name: [run_of(name, wrong)] for name in CANDIDATES}
     made["majority"] = [run_of("majority", np.arange(n) < 340)]
     made["polyplane"] = [run_of("polyplane", better)]
     lead = lead_of(made["polyplane"][0], made["linear"][0])
@@ -98,7 +98,7 @@ def test_few_rows_do_not_tell(errors):
     generator = np.random.default_rng(1)
     made = {
         name: [run_of(name, generator.random(n) < errors.get(name, errors["others"]))]
-        for name in MACHINES
+        for name in CANDIDATES
     }
     made["majority"] = [run_of("majority", labels(n) == 1)]
     assert advice(made, labels(n)).verdict == "more-data"
@@ -107,7 +107,7 @@ def test_few_rows_do_not_tell(errors):
 def test_a_large_lead_that_cannot_be_ruled_out_asks_for_more_rows():
     n = 500
     draws = np.random.default_rng(2).random((2, n))
-    made = {name: [run_of(name, draws[0] < 0.18)] for name in MACHINES}
+    made = {name: [run_of(name, draws[0] < 0.18)] for name in CANDIDATES}
     made["majority"] = [run_of("majority", labels(n) == 1)]
     made["amm"] = [run_of("amm", np.where(draws[1] < 0.5, draws[0] < 0.18, draws[1] < 0.58))]
     assert 0 < lead_of(made["amm"][0], made["linear"][0]).z < 3
@@ -173,7 +173,7 @@ def test_a_lead_over_a_common_class_is_no_noise():
     usual = [run_of("majority", y == 1)]
     same = runs_of(others=0.1) | {"majority": usual}
     assert advice(same, y).verdict == "noise"
-    better = {name: [run_of(name, (y == 1) & (np.arange(N) % 20 == 0))] for name in MACHINES}
+    better = {name: [run_of(name, (y == 1) & (np.arange(N) % 20 == 0))] for name in CANDIDATES}
     assert advice(better | {"majority": usual}, y).verdict == "linear"
 
 
@@ -181,7 +181,7 @@ def test_machines_are_compared_on_the_largest_sample_that_both_have_reached():
     made = runs_of(others=0.2, huller=0.05)
     small = runs_of(400, others=0.2, huller=0.05)
     made["huller"] = small["huller"]
-    for name in set(MACHINES) - {"huller"}:
+    for name in set(CANDIDATES) - {"huller"}:
         made[name] = [*small[name], *made[name]]
     found = advice(made, labels())
     assert found.verdict == "kernel"

@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import re
 import signal
+import sys
 
 import numpy as np
 import pandas as pd
@@ -16,10 +18,10 @@ from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.report.columns import Columns
 from polyplane.report.page.page import page_of
-from polyplane.tuning import exploration, samples, search
+from polyplane.tuning import exploration, samples
 from polyplane.tuning.budget import Budget
+from polyplane.tuning.candidates import CANDIDATES
 from polyplane.tuning.code import FRAME, GAPS, MATRIX, code_that_makes
-from polyplane.tuning.machines import MACHINES
 from polyplane.tuning.samples import sample_of_file, sample_of_rows
 from tests.real_data import libsvm_set
 from tests.tuning import problems
@@ -47,7 +49,7 @@ def test_a_problem_gets_the_verdict_that_it_was_made_for(problem, n_rows, verdic
     found = explored(*problem(n_rows), n_rows)
     assert found.verdict in verdicts, found.summary
     assert found.advice.machine in found.models
-    assert set(found.models) == set(MACHINES)
+    assert set(found.models) == set(CANDIDATES)
     assert found.summary.startswith(found.advice.sentence)
 
 
@@ -138,8 +140,8 @@ def found():
 
 
 def test_the_table_has_a_line_for_each_machine(found):
-    table = pd.DataFrame(found.table).set_index("machine")
-    assert set(table.index) == set(MACHINES)
+    table = found.table.set_index("machine")
+    assert set(table.index) == set(CANDIDATES)
     assert (table.low <= table.error).all()
     assert (table.error <= table.high).all()
     assert (table.drop("majority").bytes > 0).all()
@@ -147,6 +149,14 @@ def test_the_table_has_a_line_for_each_machine(found):
     assert table.p.drop("linear").between(0, 1).all()
     assert np.isnan(table.p["linear"])
     assert (table.rows == 600).all()
+
+
+def test_the_table_is_shown_as_text_where_pandas_is_absent(found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    shown = repr(found.table).splitlines()
+    assert len(shown) == len(found.models)
+    for line, one in zip(shown, found.lines, strict=True):
+        assert re.fullmatch(rf"{one['machine']} +[\d.]+% wrong +\S+ µs a row +600 rows", line)
 
 
 def test_models_predict_tables_as_they_are_laid_out(found):
@@ -404,27 +414,6 @@ def test_a_page_is_there_before_the_end(tmp_path, monkeypatch):
     assert "Still exploring" not in (tmp_path / "page.html").read_text()
 
 
-def test_settings_that_are_guessed_for_want_of_time_are_said_to_be(monkeypatch):
-    monkeypatch.setattr(search.Search, "_can_search", lambda *_: False)
-    found = pp.explore(*problems.linear(300), budget=1e6, n_folds=2)
-    assert found.verdict == "linear"
-    assert exploration.GUESSED in found.summary
-    what = {line["machine"]: line["what"] for line in found.content["machines"]}
-    assert [name for name in what if exploration.WITH_GUESSES in what[name]] == ["polyplane"]
-    monkeypatch.undo()
-    found = pp.explore(*problems.linear(300), budget=1e6, n_folds=2)
-    assert exploration.GUESSED not in found.summary
-    assert exploration.WITH_GUESSES not in found.to_html()
-
-
-def test_settings_are_searched_where_time_is_left():
-    found = pp.explore(*problems.xor(200), budget=1e6, n_folds=2)
-    (run,) = found.runs["polyplane"]
-    assert run.is_searched
-    assert run.n_rows == 200
-    assert "units" in found.runs["polyplane"][0].setting.parameters
-
-
 def test_wide_rows_leave_machines_out_and_say_why():
     generator = np.random.default_rng(0)
     X = sp.random(200, 4000, 0.01, "csr", np.float32, random_state=0)
@@ -437,10 +426,10 @@ def test_wide_rows_leave_machines_out_and_say_why():
 def test_values_of_categories_do_not_keep_numbers_from_their_curves(store):
     X, _ = problems.additive(500)
     table = np.hstack([X, np.eye(400, dtype=np.float32)[np.arange(500) % 400]])
-    assert not MACHINES["additive"].why_not(store(table))
+    assert not CANDIDATES["additive"].why_not(store(table))
     wide = X @ np.ones((4, 400), np.float32)
     wide[3] = np.nan
-    assert MACHINES["additive"].why_not(store(wide))
+    assert CANDIDATES["additive"].why_not(store(wide))
 
 
 class Clock:

@@ -20,7 +20,7 @@ from polyplane.report.findings import last_step
 from polyplane.tuning.code import code_of_model
 from polyplane.tuning.contents import Shown, content_of, table_of
 from polyplane.tuning.diagnosis import SURE
-from polyplane.tuning.exploration import Report
+from polyplane.tuning.exploration import Lines, Report
 from polyplane.tuning.held_out import folds_of
 from polyplane.tuning.runs import Run, lead_of, run_folds
 from polyplane.tuning.samples import columns_of, is_table
@@ -29,7 +29,7 @@ __all__ = ["compare"]
 
 FOLDS = 5
 LONGEST_NAME = 60
-OF_EXPLORATIONS = "steps", "learning", "path"  # parts of a page about samples and settings
+OF_EXPLORATIONS = "steps", "learning"  # parts of a page about samples
 
 
 def compare(
@@ -136,7 +136,7 @@ def _report(
         "code": code_of_model(named[best]),
     }
     models = {name: each[-1].model for name, each in runs.items()}
-    return Report(verdict, sentence, table, models, content)
+    return Report(verdict, sentence, Lines(table), models, content)
 
 
 def _verdict(runs: Mapping[str, Sequence[Run]], order: Sequence[str]) -> tuple[str, str]:

@@ -96,7 +96,6 @@ def content_of(
             name: [[run.n_rows, run.error, *run.interval] for run in each]
             for name, each in runs.items()
         },
-        "path": _paths(runs),
         "confusion": {
             "machine": shown.best,
             "rows": best.n_rows,
@@ -174,18 +173,3 @@ def _shape_of(table: Table) -> tuple[int, int] | None:
         return None
     some = table.X[:500]
     return guessed_shape(some if isinstance(some, np.ndarray) else some.toarray())
-
-
-def _paths(runs: Runs) -> list[dict[str, Any]]:
-    """Errors by alpha, of each sample on which several were tried."""
-    found = []
-    for name, all_runs in runs.items():
-        for run in all_runs:
-            points = [[s.alpha, error] for s, error in run.tried if s.alpha is not None]
-            if len(points) > 1:
-                points.sort()
-                chosen = run.setting.alpha
-                found.append(
-                    {"machine": name, "rows": run.n_rows, "points": points, "chosen": chosen}
-                )
-    return found

@@ -1,6 +1,6 @@
 """Is it nonlinear? What follows from the errors of machines on the same held-out rows.
 
-The verdict climbs the ladder of `machines.py`. A step is taken if its best machine is better than
+The verdict climbs the ladder of `candidates.py`. A step is taken if its best machine is better than
 the best so far by more than luck (three standard errors of the paired difference) and by enough to
 matter (a twentieth of the error), and if the machine below, having learned its answers, does not do
 as well: then only wrong labels stood in the way of that one. A model with one plane a class over
@@ -21,7 +21,7 @@ import numpy as np
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.fitted import steps_of
 from polyplane.hyperplane.polyplane import PolyplaneClassifier
-from polyplane.tuning.machines import ADDITIVE, KERNEL, LINEAR, MACHINES, MAJORITY, PLANES
+from polyplane.tuning.candidates import ADDITIVE, CANDIDATES, KERNEL, LINEAR, MAJORITY, PLANES
 from polyplane.tuning.runs import Lead, Run, lead_of
 
 __all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
@@ -96,7 +96,7 @@ def common(runs: Runs, one: str, other: str) -> tuple[Run, Run]:
 
 def best_of(runs: Runs, step: str) -> str | None:
     """The machine of a step with the lowest error; a larger sample goes before."""
-    names = [name for name in runs if MACHINES[name].step == step]
+    names = [name for name in runs if CANDIDATES[name].step == step]
     if not names:
         return None
     largest = max(latest(runs, name).n_rows for name in names)
@@ -108,7 +108,7 @@ def climbed(runs: Runs) -> list[StepUp]:
     """The steps of the ladder above a linear machine, each beside the best before it."""
     steps, below = [], LINEAR
     for step in (ADDITIVE, PLANES, KERNEL):
-        names = [name for name in runs if MACHINES[name].step == step]
+        names = [name for name in runs if CANDIDATES[name].step == step]
         tried = [_step_up(runs, name, below) for name in names]
         if not tried:
             continue
@@ -127,10 +127,10 @@ def _step_up(runs: Runs, name: str, below: str) -> StepUp:
     is_taken = is_better and lead.z > SURE and lead.points >= WORTH * beside.error
     is_linear = _is_linear(run)
     is_taken = is_taken and not is_imitated and not is_linear
-    if is_taken and MACHINES[name].step == KERNEL:  # planes may have stopped at fewer rows
-        planes = [other for other in runs if MACHINES[other].step == PLANES]
+    if is_taken and CANDIDATES[name].step == KERNEL:  # planes may have stopped at fewer rows
+        planes = [other for other in runs if CANDIDATES[other].step == PLANES]
         is_taken = all(lead_of(*common(runs, name, other)).z > UNSURE for other in planes)
-    return StepUp(MACHINES[name].step, run, beside, lead, is_taken, is_imitated, is_linear)
+    return StepUp(CANDIDATES[name].step, run, beside, lead, is_taken, is_imitated, is_linear)
 
 
 def _is_imitated(run: Run, below: str) -> bool:
@@ -143,7 +143,7 @@ def _is_imitated(run: Run, below: str) -> bool:
 def _is_linear(run: Run) -> bool:
     """Return True if the model of a run is one plane a class over the columns as they are."""
     model = None if run.model is None else steps_of(run.model)[-1]
-    if MACHINES[run.machine].step != PLANES or isinstance(model, PolyplaneClassifier):
+    if CANDIDATES[run.machine].step != PLANES or isinstance(model, PolyplaneClassifier):
         return False
     return model is not None and model.n_planes_ <= model.classes_.size
 
@@ -230,7 +230,7 @@ def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:
     words = f"Nothing here beats always saying {_shown(usual)}, which is wrong on {1 - share:.1%}"
     if best.points + 2 * best.spread > TOO_WIDE:
         return "more-data", f"{words}, beyond luck; but {best.n_rows:,} rows are too few to tell."
-    if not any(MACHINES[name].step in (PLANES, KERNEL) for name in runs):
+    if not any(CANDIDATES[name].step in (PLANES, KERNEL) for name in runs):
         return "more-data", f"{words}; but there was no time for machines that see more."
     return "noise", f"{words}: the columns say little about the label."
 

@@ -1,6 +1,7 @@
 """`polyplane.explore`: is the problem nonlinear, what would it buy, and what did machines see?"""
 
 import html
+import importlib.util
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,31 +12,40 @@ from polyplane.report.columns import has_differences
 from polyplane.report.page.page import page_of
 from polyplane.report.suspicions import Suspicion, quoted, suspicions
 from polyplane.tuning.budget import Budget, budget_of
+from polyplane.tuning.candidates import ADDITIVE, CANDIDATES, LINEAR, MAJORITY, PLANES
 from polyplane.tuning.code import code_that_makes
 from polyplane.tuning.contents import Shown, content_of, table_of
 from polyplane.tuning.diagnosis import Advice, Outlook, advice, best_of, outlook
-from polyplane.tuning.machines import ADDITIVE, LINEAR, MACHINES, MAJORITY, PLANES
 from polyplane.tuning.runs import Run
 from polyplane.tuning.samples import Sample, sample_of_file, sample_of_rows
-from polyplane.tuning.search import NEXT, QUICK, Search
+from polyplane.tuning.search import Search
 from polyplane.whole_files import whole_file
 
-__all__ = ["Exploration", "Report", "explore", "explore_sample"]
+__all__ = ["Exploration", "Lines", "Report", "explore", "explore_sample"]
 
 FULL_PAGE = 15.0  # seconds after which there is one with all parts, at the latest
 BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
 NOTICED = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
-SIMPLER = "linear", "additive"  # verdicts that a better search could change
-WITHOUT_ALL = "linear", "noise"  # verdicts for which machines must have been tried that bend
+NEED_ALL = "linear", "noise"  # verdicts for which nonlinear algorithms must have been tried
 LACKING = (
-    "But there was no time to compile the loops of machines that see more, which happens once on "
-    "a machine: explore again."
+    "But there was no time to compile the loops of nonlinear algorithms, which happens once on a "
+    "machine: explore again."
 )
-GUESSED = "There was no time for polyplane to find its settings: a longer budget may show more."
-WITH_GUESSES = "with first guesses of its settings"
 Watch = Callable[[Run], None]
+
+
+class Lines(list[dict[str, Any]]):
+    """A table where pandas is not installed: a list of dicts that is shown as a table."""
+
+    def __repr__(self) -> str:
+        width = max((len(line["machine"]) for line in self), default=0)
+        return "\n".join(
+            f"{line['machine']:{width}}  {line['error']:7.2%} wrong  "
+            f"{line['microseconds']:8.3g} µs a row  {line['rows']:,} rows"
+            for line in self
+        )
 
 
 @dataclass(repr=False)
@@ -44,23 +54,24 @@ class Report:
 
     verdict: str
     summary: str  # words
-    table: list[dict[str, Any]]  # a line for each machine
+    lines: Lines  # one for each model
     models: dict[str, Any]  # fitted without a part of the sample, on which they were judged
     content: Mapping[str, Any]  # all that the page shows
+
+    @property
+    def table(self) -> Any:
+        """One row for each model: a DataFrame if pandas is installed, else a list of dicts."""
+        if importlib.util.find_spec("pandas") is None:
+            return self.lines
+        return importlib.import_module("pandas").DataFrame(self.lines)
 
     def __str__(self) -> str:
         return self.summary
 
     def __repr__(self) -> str:
-        """What fits at a prompt; models and their settings would fill it for pages."""
-        named = max(len(line["machine"]) for line in self.table) if self.table else 0
-        machines = [
-            f"{line['machine']:{named}}  {line['error']:7.2%} wrong  "
-            f"{line['microseconds']:8.3g} µs a row  {line['rows']:,} rows"
-            for line in self.table
-        ]
+        """Return what fits at a prompt; models and their settings would fill it for pages."""
         title = f"{type(self).__name__}: {self.verdict}"
-        return "\n".join([title, self.summary, *machines, "to_html(path) writes the page."])
+        return "\n".join([title, self.summary, repr(self.lines), "to_html(path) writes the page."])
 
     def to_html(self, path: Any = None) -> str:
         """The page as one text; with a path it is also written there, whole or not at all."""
@@ -153,7 +164,7 @@ def explore_sample(
                 watch(run)
             is_first = next_page == FULL_PAGE and 0 < n_rows < run.n_rows
             is_due = budget.elapsed > next_page and len(search.runs) > 2
-            if report is not None and not has_page and {LINEAR, NEXT} <= search.runs.keys():
+            if report is not None and not has_page and {LINEAR, "amm"} <= search.runs.keys():
                 found.result(is_final=False, is_brief=True).to_html(report)
                 has_page = True
             elif report is not None and (is_first or is_due):
@@ -193,10 +204,8 @@ class Findings:
         """All of it, or what takes no time to see."""
         search, sample = self.search, self.search.sample
         runs, said = search.runs, advice(search.runs, sample.y)
-        if search.has_compiled and search.lacks and said.verdict in WITHOUT_ALL:
+        if search.has_compiled and search.lacks and said.verdict in NEED_ALL:
             said = replace(said, verdict="more-data", sentence=f"{said.sentence} {LACKING}")
-        if said.verdict in SIMPLER and self._guessed():
-            said = replace(said, sentence=f"{said.sentence} {GUESSED}")
         said = _without(self.leaking, said)
         planes = best_of(runs, PLANES)
         shown = Shown(
@@ -214,17 +223,11 @@ class Findings:
         content |= {"is_final": is_final, "is_interrupted": is_interrupted}
         return self._made(content, said, is_interrupted)
 
-    def _guessed(self) -> list[str]:
-        """Machines that find their settings, had they the time for it."""
-        runs, search = self.search.runs, self.search
-        known = [name for name in runs if MACHINES[name].searches and not search.budget.rows]
-        return [name for name in known if not runs[name][-1].is_searched]
-
     def _code(self, machine: str) -> str:
         sample, setting = self.search.sample, self.search.runs[machine][-1].setting
-        if MACHINES[machine].step == MAJORITY:
+        if CANDIDATES[machine].step == MAJORITY:
             return "# nothing to train: always say the most frequent label"
-        shown = {k: v for k, v in sorted(setting.parameters.items()) if (k, v) not in QUICK.items()}
+        shown = dict(sorted(setting.parameters.items()))
         places, reading = self.places, sample.reading
         if reading is not None and sample.layout is not None and places:  # never read them
             source, options = reading
@@ -238,10 +241,9 @@ class Findings:
         search, sample = self.search, self.search.sample
         runs = search.runs
         ahead = outlook(runs, said)
-        says = {name: machine.says for name, machine in MACHINES.items()}
-        says |= {name: f"{says[name]}, {WITH_GUESSES}" for name in self._guessed()}
-        units = {name: machine.unit for name, machine in MACHINES.items()}
-        table = table_of(runs, LINEAR, says, units)
+        meanings = {name: candidate.meaning for name, candidate in CANDIDATES.items()}
+        units = {name: candidate.unit for name, candidate in CANDIDATES.items()}
+        table = table_of(runs, LINEAR, meanings, units)
         code = self._code(said.machine) if runs else ""
         n_rows = max((each[-1].n_rows for each in runs.values()), default=0)
         compiling = _compiling(search.compile_seconds)
@@ -272,7 +274,7 @@ class Findings:
         return Exploration(
             said.verdict,
             "\n".join(filter(None, words)),
-            table,
+            Lines(table),
             {name: each[-1].model for name, each in runs.items()},
             about | content,
             said,

@@ -45,13 +45,9 @@ class Run:
     predicted: Any = None  # labels, in the order of `trial.rows`
     sureness: Any = None  # how far the winner was ahead; NaN where a machine does not tell
     setting: Any = None
-    is_searched: bool = False  # whether a fit has found it by itself
-    tried: list[tuple[Any, float]] = field(default_factory=list)  # settings and their errors
-    tuning: list[float] = field(default_factory=list)  # seconds of their fits
     microseconds: float = float("nan")  # of the prediction of a row, on one core
     n_bytes: int = 0  # of what predicts
-    fit_seconds: float = 0.0  # of a usual fit
-    total_seconds: float = 0.0  # tuning and folds
+    total_seconds: float = 0.0  # of all folds
     model: Any = None  # fitted without `held_out`: the last fold
     held_out: Any = None
     imitated: dict[str, Trial] = field(default_factory=dict)  # by machines that learned its answers

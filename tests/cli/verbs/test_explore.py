@@ -8,7 +8,7 @@ from benchmarks.shapes import checkerboard
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.tuning import samples
-from polyplane.tuning.machines import MACHINES
+from polyplane.tuning.candidates import CANDIDATES
 from tests.cli.documented import check
 
 pytestmark = pytest.mark.compiled
@@ -23,7 +23,7 @@ def test_a_checkerboard_is_nonlinear(call, tmp_path):
     found = explored(call, tmp_path / "board.csv", "--rows", "400", "--folds", "2")
     assert found["verdict"] in ("piecewise-linear", "kernel")
     assert (found["rows"], found["rows_met"]) == (400, 500)
-    assert [one["machine"] for one in found["machines"]] == list(MACHINES)
+    assert [one["machine"] for one in found["machines"]] == list(CANDIDATES)
     errors = {one["machine"]: one["error"] for one in found["machines"]}
     assert errors["polyplane"] < errors["linear"]
     assert found["steps"][0]["below"] == "linear"
@@ -37,7 +37,7 @@ def test_a_half_plane_is_linear_and_said_in_a_sentence(call, tmp_path):
     write(tmp_path / "half.csv", [Chunk(X, (X[:, 0] + noise > 0).astype(np.int64))])
     done = call("explore", tmp_path / "half.csv", "--folds", "2")
     assert done.code == 0
-    assert all(name in done.out for name in MACHINES)
+    assert all(name in done.out for name in CANDIDATES)
     assert "It looks linear" in done.out
 
 

@@ -9,8 +9,8 @@ from polyplane.cli.failures import DONE, INTERRUPTED, CallError
 from polyplane.cli.input.row_input import check_labels, chunks_of, open_rows
 from polyplane.cli.output.screen import Screen
 from polyplane.tuning.budget import Budget, seconds_of
+from polyplane.tuning.candidates import CANDIDATES
 from polyplane.tuning.exploration import Exploration, explore_sample
-from polyplane.tuning.machines import MACHINES
 from polyplane.tuning.runs import Run
 from polyplane.tuning.samples import Sample, chunks_to_sample, sample_of_stream
 
@@ -98,7 +98,7 @@ def _show(screen: Screen, found: Exploration, report: str | None) -> None:
                 f"{line['size']:.0f} {line['unit']}",
                 f"{line['rows']:,}",
             ]
-            for line in found.table
+            for line in found.lines
         ],
         f"{rows}, each held out once; leads are points over linear",
     )
@@ -136,7 +136,7 @@ def _plain(found: Exploration, report: str | None) -> dict[str, Any]:
         "machines": [
             {
                 "machine": line["machine"],
-                "algorithm": MACHINES[line["machine"]].algorithm or None,
+                "algorithm": CANDIDATES[line["machine"]].algorithm or None,
                 "rows": line["rows"],
                 "error": line["error"],
                 "standard_error": line["standard_error"],
@@ -150,7 +150,7 @@ def _plain(found: Exploration, report: str | None) -> dict[str, Any]:
                 "unit": line["unit"],
                 "seconds": line["fit_seconds"],
             }
-            for line in found.table
+            for line in found.lines
         ],
         "left_out": dict(found.left_out),
         "code": found.code,

@@ -28,7 +28,6 @@ from polyplane.report.page.markup import (
 
 __all__ = ["SECTIONS", "facts_of", "notes_of"]
 
-MOST_PATHS = 4
 MAJORITY = "majority"
 
 
@@ -179,37 +178,6 @@ def _learning(content: Content) -> str:
                    "curve that still falls asks for more rows.")  # fmt: skip
 
 
-def _path(content: Content) -> str:
-    paths = content.get("path") or []
-    names = list(dict.fromkeys(one["machine"] for one in paths))[:MOST_PATHS]
-    if not names:
-        return "<p>No machine with a path of regularisation was tuned.</p>"
-    figures = ""
-    for name in names:
-        own = [one for one in paths if one["machine"] == name]
-        points = [p for one in own for p in one["points"]]
-        x = logs_of([p[0] for p in points], "alpha", lambda v: f"{v:.0e}".replace("e-0", "e-"))
-        y = axis_of([p[1] for p in points], "error", whole_percent)
-        last = own[-1]
-        chart = Chart(x, y, f"Path of {name}", f"best at alpha {last['chosen'] or 0:g}", (360, 250),
-                      16)  # fmt: skip
-        for k, one in enumerate(own):
-            kind = "best" if one is last else ("second", "third")[k % 2]
-            chart.line([tuple(p) for p in one["points"]], kind)
-            for alpha, error in one["points"]:
-                told = f"alpha {alpha:g}: {percent(error)} on {one['rows']:,} rows"
-                chart.dot(alpha, error, "best" if one is last else "", told, size=3.5)
-        sizes = ", ".join(f"{one['rows']:,}" for one in own)
-        figures += (
-            f'<figure class="small">{chart.svg()}<figcaption>{shown(name)}, on {sizes} rows; the '
-            "solid line is the largest sample</figcaption></figure>"
-        )
-    return (
-        "<p>What tuning tried, on a quarter of each sample that was held out for it. Larger alpha "
-        f'is smoother.</p><div class="multiples">{figures}</div>'
-    )
-
-
 def _code(content: Content) -> str:
     code = content.get("code")
     if not code:
@@ -237,7 +205,6 @@ SECTIONS: Sequence[tuple[str, str, Callable[[Content], str]]] = (
     ("prices", "Error against price", _prices),
     ("machines", "All machines", _machines),
     ("learning", "Learning curves", _learning),
-    ("path", "Regularisation", _path),
     ("history", "How planes grew", model_sections.history),
     ("planes", "What each plane is for", model_sections.planes),
     ("splines", "Curves of columns", model_sections.splines),
