@@ -27,6 +27,8 @@ __all__ = ["Search"]
 
 MAX_GROWTH, MIN_GROWTH = 2.3, 0.5  # powers of the rows with which seconds grow
 FEW_ROWS = 100  # of a first fit, which compiles loops and tells what a fit takes
+MORE_ROWS = 4  # times as many rows for another, if the first was slow
+OF_LOOKS = 0.1  # of the time left, for such a fit
 BEHIND, FAR = 3.0, 1.25  # standard errors and times the lowest error: clearly behind
 IMITATORS = LINEAR, ADDITIVE  # of algorithms that lead, perhaps because labels are wrong
 CLEARLY_LESS = 0.6  # times the error of a simpler algorithm: that one could not imitate it
@@ -153,12 +155,15 @@ class Search:
         if not is_early and not self.budget.allows(DEARER * self._longest_compilation):
             return NO_TIME_TO_COMPILE
         n_few = min(FEW_ROWS, n_rows)
-        seconds = self._seconds_of_few(candidate, n_few)
-        growth = max(1.0, candidate.growth)
-        estimate = (self.n_folds + 1) * seconds * float((n_rows / n_few) ** growth)
-        if is_early or self.budget.allows_one(estimate):
-            return ""
-        return f"{NO_TIME}: {n_few:,} rows took {seconds:.1f} s"
+        while True:
+            seconds = self._seconds_of_few(candidate, n_few)
+            estimate = (self.n_folds + 1) * seconds * float((n_rows / n_few) ** candidate.growth)
+            if is_early or self.budget.allows_one(estimate):
+                return ""
+            n_few *= MORE_ROWS
+            is_slow = seconds * MORE_ROWS**candidate.growth > OF_LOOKS * self.budget.left
+            if is_slow or 2 * n_few > n_rows:
+                return f"{NO_TIME}: {n_few // MORE_ROWS:,} rows took {seconds:.1f} s"
 
     def _seconds_of_few(self, candidate: Candidate, n_few: int) -> float:
         """Return the seconds of a fit to a few rows, without those of compiling its loops."""
