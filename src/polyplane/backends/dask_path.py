@@ -43,12 +43,12 @@ from polyplane.backends.dask_rows import (
 from polyplane.backends.dask_starts import first_model, needs_sample, that_travels
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
-from polyplane.engine.planes.pack import NO_PART
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, unpacked
 from polyplane.estimator.fitting.progress import Report, progress
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.rounds.travelling_models import count_passes
+from polyplane.estimator.planes.setting_trials import NO_PART
 from polyplane.tuning.alpha_path import (
     AlphaPath,
     Look,

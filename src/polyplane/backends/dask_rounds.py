@@ -24,7 +24,6 @@ from polyplane.backends.dask_rows import (
 )
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.pack import NO_PART
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, save
 from polyplane.estimator.fitting.resuming import interrupts_wait
@@ -43,6 +42,7 @@ from polyplane.estimator.planes.rounds.travelling_models import (
     mixed_shares,
     writes_rows_out,
 )
+from polyplane.estimator.planes.setting_trials import NO_PART
 from polyplane.tuning.held_out import parts_of
 
 __all__ = [
