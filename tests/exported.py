@@ -138,7 +138,7 @@ def cells_of(frame, layout):
     found = []
     for place, source in enumerate(layout.sources):
         column = frame[source.name] if layout.has_names else frame.iloc[:, place]
-        if source.kind in ("number", "flag", "seconds"):
+        if source.kind in ("number", "flag", "seconds", "empty"):
             found.append(_as_numbers(column))
         elif source.kind == "date":
             moments = pd.to_datetime(column).to_numpy("datetime64[us]")

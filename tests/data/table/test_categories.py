@@ -19,7 +19,8 @@ from polyplane.data.table.categories import (
     common,
     word_facet,
 )
-from polyplane.data.table.texts import NONE, texts_of
+from polyplane.data.table.spelling import texts_of
+from polyplane.data.table.texts import NONE
 
 TEXTS = st.sampled_from(["red", "green", "blue", " red ", "?", "", None, "NA", "größe"])
 

@@ -206,6 +206,24 @@ def test_a_gap_that_training_had_not_met_is_the_median():
     np.testing.assert_array_equal(X, [[5.0], [2.0]])
 
 
+@pytest.mark.parametrize("cells", [[None, None], [np.nan, np.nan], ["", "NA"], [pd.NaT, pd.NaT]])
+def test_a_column_without_a_value_in_training_takes_any_value_later(cells):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": cells})
+    _, layout = learned(frame)
+    if isinstance(cells[0], type(pd.NaT)):
+        assert layout.sources[1].kind == "date"
+        return
+    assert layout.sources[1].kind == "empty"
+    later = pd.DataFrame({"a": [1.0] * 4, "b": ["text", None, "7", "nan"]})
+    X = dense(rows_of(frame_of(later), layout))
+    np.testing.assert_array_equal(X, [[1, 0, 1], [1, 0, 1], [1, 7, 0], [1, 0, 1]])
+    for i, cell in enumerate(["text", None, 7.0, np.nan]):
+        one = pd.DataFrame({"a": [1.0], "b": [cell]})
+        np.testing.assert_array_equal(dense(rows_of(frame_of(one), layout)), X[[i]])
+    dates = pd.DataFrame({"a": [1.0], "b": [np.datetime64("2020-01-01", "s")]})
+    np.testing.assert_array_equal(dense(rows_of(frame_of(dates), layout)), X[[0]])
+
+
 def test_no_row_of_a_frame_is_left_out():
     layout = Layout(missing="skip")
     rows_of(frame_of(pa.table({"a": [1.0, 5.0]})), layout.copied())

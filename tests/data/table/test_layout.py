@@ -47,6 +47,15 @@ def test_a_label_that_cannot_be_found_is_an_error(names, label, words):
         label_of(names, label)
 
 
+def test_blanks_around_names_of_training_are_no_part_of_the_names_of_files():
+    layout, options = Layout(), TableOptions(label=None)
+    places_in(layout, ["int ", " b", "b", "c "], ["number"] * 4, options, None)
+    found = places_in(layout, ["c", "b", "int", " b"], ["number"] * 4, options, "f")
+    assert found.sources == [2, 3, 1, 0]
+    with pytest.raises(DataError, match="found no column 'int ', expected"):
+        places_in(layout, ["c", "b", "int", "  int", " b"], ["number"] * 5, options, "f")
+
+
 def test_columns_keep_their_places_in_files_of_another_order():
     layout = Layout()
     options = TableOptions()

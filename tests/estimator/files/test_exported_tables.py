@@ -269,6 +269,18 @@ def test_new_rare_missing_and_padded_values(tmp_path):
 
 
 @needs_a_compiler
+def test_categories_are_found_by_all_their_spellings(tmp_path):
+    day = pd.Timestamp("2024-01-31")
+    values = [1.0, True, False, 2.5, day, day.replace(hour=12), "word"] * 10
+    frame = pd.DataFrame({"value": pd.Series(values, dtype=object)})
+    model = fitted(frame, np.arange(len(frame)) % 7, LINEAR)
+    texts = [*map(str, values[:7]), "1", "true", "FALSE", "2024-01-31", "2024-01-31T00:00:00",
+             "2024-01-31T12:00:00", "1.00", "2.50"]  # fmt: skip
+    assert_onnx_and_c_say_the_same(model, pd.DataFrame({"value": texts}), tmp_path)
+    assert model.predict(frame).tolist() == model.predict(frame.astype(str)).tolist()
+
+
+@needs_a_compiler
 def test_dates_have_the_parts_that_python_finds(tmp_path):
     generator = np.random.default_rng(0)
     minutes = generator.integers(-200 * 365 * 1440, 300 * 365 * 1440, 400)
@@ -309,6 +321,21 @@ def test_words_are_found_whatever_stands_around_them(tmp_path):
     cells = cells_of(mixed, model.layout_)
     found = run_c_table(pp.to_c(model, name="model"), cells, 2, tmp_path)
     np.testing.assert_array_equal(found["x"], rows_by(model.layout_, mixed))
+
+
+def test_words_with_capitals_beyond_ascii_are_known_to_onnx():
+    words = ["istanbul", "diyarbakir", "ǆep", "kelvin", "größe", "åre", "здравствуйте"]
+    lines = [f"{word} " * 5 + f"number{k % 3}" for k, word in enumerate(words * 12)]
+    y = np.arange(len(lines)) % len(words)
+    frame = pd.DataFrame({"message": [f"{line} {k}" for k, line in enumerate(lines)]})
+    model = fitted(frame, y, LINEAR)
+    new = ["İstanbul", "İSTANBUL", "DİYARBAKIR", "DİYARBAKİR", "ǅep", "ǄEP", "\u212aelvin",
+           "GRÖSSE", "GRÖẞE", "gRÖßE", "\u212bre", "Åre",
+           "Здравствуйте", "ЗДРАВСТВУЙТЕ"]  # fmt: skip
+    frame = pd.DataFrame({"message": new})
+    assert rows_by(model.layout_, frame).any(axis=1).sum() == len(new) - 1  # GRÖSSE is new
+    found = run_onnx_table(pp.to_onnx(model), cells_of(frame, model.layout_))
+    assert_says_the_same(model, frame, found)
 
 
 # ---- whole models ----------------------------------------------------------------------------

@@ -369,3 +369,10 @@ def test_the_examples_of_the_docs_work(tmp_path, monkeypatch):
     label, score = found.stdout.split()
     assert label == str(expected[0])
     np.testing.assert_allclose(float(score), scope["scores"][0].max(), rtol=1e-4)
+
+
+def test_labels_that_are_not_unicode_are_refused_by_onnx():
+    X, y = np.eye(4, dtype=np.float32), np.array(["a\ud800", "b"] * 2)
+    model = PegasosClassifier(random_state=0).fit(X, y)
+    with pytest.raises(ModelError, match=r"label 'a\\ud800' is not Unicode"):
+        to_onnx(model)

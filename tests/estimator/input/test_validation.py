@@ -105,6 +105,25 @@ def test_numbers_and_text_do_not_mix(known, y, words):
         codes_of(y, known)
 
 
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (["a", None], "y holds None"),
+        (np.array([None, 1.0], object), "y holds None"),
+        (np.array([1, "a"], object), "several types, such as 1 and 'a'"),
+        (pd.Series([True, "a"]), "several types, such as True and 'a'"),
+        (np.array(["2020-01-01", "2021-01-01"], "M8[s]"), "y holds dates"),
+        (pd.Series(pd.to_timedelta([1, 2])), "y holds durations"),
+    ],
+)
+def test_labels_that_cannot_be_ordered_or_saved_are_refused(y, words):
+    X = np.eye(2, dtype=np.float32)
+    with pytest.raises(ValueError, match=words):
+        PegasosClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=words.replace("y holds", "classes holds")):
+        PegasosClassifier().partial_fit(X, ["a", "b"], classes=y)
+
+
 def test_no_classes_at_all_are_refused_in_words():
     with pytest.raises(ValueError, match="classes"):
         PegasosClassifier().partial_fit(X, Y, classes=[])

@@ -15,7 +15,7 @@ MOST_NAMED = 6  # columns in a line
 MOST_CLASSES = 8
 WORDS = {
     "number": "numbers", "flag": "flags", "date": "dates", "seconds": "times",
-    "category": "categories", "text": "texts", "aside": "set aside",
+    "category": "categories", "text": "texts", "aside": "set aside", "empty": "empty",
 }  # fmt: skip
 ONE = {"numbers": "number", "flags": "flag", "dates": "date", "times": "time", "texts": "text"}
 ONE["categories"] = "category"

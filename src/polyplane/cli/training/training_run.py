@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from polyplane.cli.options.train_request import Checkpoint
 from polyplane.cli.output.screen import Screen
+from polyplane.cli.training.train_request import Checkpoint
 from polyplane.estimator.fitting.progress import Report, Work, heard_by, in_words
 
 __all__ = ["Stopped", "Watch", "run_under"]

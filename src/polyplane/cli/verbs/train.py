@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from polyplane.cli.failures import CallError, interrupted_code
-from polyplane.cli.input.estimators import made
 from polyplane.cli.input.model_input import LoadedModel, check_choice, layout_of
 from polyplane.cli.input.row_input import (
     base_of,
@@ -20,11 +19,12 @@ from polyplane.cli.input.row_input import (
 )
 from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, scaler_of_stream
 from polyplane.cli.input.table_words import label_facts, table_facts
-from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.output.evaluation_report import show_evaluation
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.output.training_summary import summary_of, tell_summary
+from polyplane.cli.settings import estimator_class, parsed_settings, show_settings
 from polyplane.cli.training.cluster_run import check_cluster, run_on_cluster
+from polyplane.cli.training.train_request import TrainRequest, train_request
 from polyplane.cli.training.training_run import Stopped, Watch, run_under
 from polyplane.cli.verbs.evaluate import tell_of_labels
 from polyplane.data.chunk_sizes import joined
@@ -83,7 +83,15 @@ class Job:
             write_model(self.saved, self.path)
 
 
-def run(request: TrainRequest, screen: Screen) -> int | None:
+def run(screen: Screen, *, algorithm: str, list_settings: bool = False, **asked: Any) -> int | None:
+    """Train, or list the settings of an algorithm."""
+    if list_settings:
+        show_settings(screen, algorithm)
+        return None
+    return _train_and_test(train_request(algorithm=algorithm, **asked), screen)
+
+
+def _train_and_test(request: TrainRequest, screen: Screen) -> int | None:
     """Read, train, write, and say what came of it."""
     job = _resumed(request, screen) if request.resume else _new(request, screen)
     _check_place(job)
@@ -122,8 +130,16 @@ def _new(request: TrainRequest, screen: Screen) -> Job:
     if request.checkpoint is not None and request.model is None:
         raise CallError("--checkpoint needs a file to write to: name it with --model.")
     check_cluster(request)
-    saved = SavedModel(made(request.algorithm, request.parameters))
+    kind = estimator_class(request.algorithm)
+    saved = SavedModel(kind(**_parameters(kind, request)))
     return Job(request, screen, saved, path=_path(request.model))
+
+
+def _parameters(kind: Any, request: TrainRequest) -> dict[str, Any]:
+    """Return the parameters of an estimator that stand on the command line."""
+    own = {"random_state": request.seed, "n_jobs": request.jobs}
+    given = {name: value for name, value in own.items() if value is not None}
+    return parsed_settings(kind, request.settings) | given
 
 
 def _path(name: str | None) -> Path | None:
@@ -145,7 +161,7 @@ def _resumed(request: TrainRequest, screen: Screen) -> Job:
     chunk_rows = was.get("chunk_rows") if is_stopped else request.chunk_rows
     asked = {
         **vars(request), "stream": stream, "chunk_rows": chunk_rows,
-        "scale": str(was.get("scale", "none")), "algorithm": type(saved.estimator).__name__,
+        "scale": str(was.get("scale", "none")),
     }  # fmt: skip
     if request.scale not in ("none", asked["scale"]):
         raise CallError(
@@ -158,7 +174,7 @@ def _resumed(request: TrainRequest, screen: Screen) -> Job:
 
 
 def _set_parameters(estimator: Any, request: TrainRequest, is_stopped: bool) -> None:
-    given = dict(request.parameters)
+    given = _parameters(type(estimator), request)
     if is_stopped:
         for name in given.keys() - FREE_PARAMETERS:
             if given[name] != getattr(estimator, name, given[name]):
@@ -168,8 +184,6 @@ def _set_parameters(estimator: Any, request: TrainRequest, is_stopped: bool) -> 
                 )
     else:
         given["warm_start"] = request.cluster is None
-    known = estimator.get_params(deep=False)
-    made(type(estimator).__name__, known | given)  # says which option is out of its range
     estimator.set_params(**given)
 
 

@@ -13,10 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array, BadRows, DataError
-from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, OPEN, TEXT, numbers_of_texts
+from polyplane.data.table.kinds import (
+    ASIDE,
+    CATEGORY,
+    DATE,
+    EMPTY,
+    NUMERIC,
+    OPEN,
+    TEXT,
+    known_numbers,
+    numbers_of_texts,
+)
 from polyplane.data.table.layout import ERROR, FILL, SKIP, Layout, Places, Source, TableOptions
 from polyplane.data.table.moments import are_dates, as_moments, moments_of_texts, seconds_of
-from polyplane.data.table.texts import NONE, Texts, arrow_of, is_null, texts_of
+from polyplane.data.table.spelling import texts_of
+from polyplane.data.table.texts import NONE, Texts, arrow_of, is_null
 
 __all__ = [
     "ErrorAt", "TableBlock", "TableRows", "as_dates", "as_numbers", "matrix_of", "without_nan",
@@ -213,18 +224,26 @@ def _cells_of(source: Source, column: Any, path: Any) -> Any:
     )  # fmt: skip
     if is_text or source.kind in (CATEGORY, TEXT, *OPEN):
         return _cells_of_texts(source, texts_of(column), path)
+    is_moment = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    if source.kind == EMPTY and is_moment:
+        return pa.nulls(len(column), pa.float64())
     if source.kind == DATE:
-        if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind):
+        if is_moment or pa.types.is_null(kind):
             return as_moments(column)
+        if pa.types.is_floating(kind) and pc.all(pc.is_null(column, nan_is_null=True)).as_py():
+            return as_moments(pa.nulls(len(column)))
         raise _changed(source, f"{kind}", "dates", path)
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
         return seconds_of(column)
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+    if is_moment:
         raise _changed(source, "dates", "numbers", path)
     return column
 
 
 def as_numbers(source: Source, texts: Texts, path: Any) -> Any:
+    if source.kind == EMPTY:
+        numbers = known_numbers(texts)
+        return arrow_of(numbers, np.isnan(numbers))
     numbers, wrong = numbers_of_texts(texts)
     if wrong is not None:
         raise _changed(source, f"text such as {wrong!r}", "numbers", path)

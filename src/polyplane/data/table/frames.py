@@ -6,10 +6,8 @@ the column; what they are and what becomes of them is settled by `layout`, `lear
 as for files.
 """
 
-import datetime
 import decimal
-import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,15 +19,12 @@ from polyplane.data.table.blocks import TableRows
 from polyplane.data.table.categories import REST, VALUE
 from polyplane.data.table.kinds import CATEGORY, DATE, LIST, NUMERIC, UNKNOWN, is_word, kind_of_type
 from polyplane.data.table.layout import ERROR, SKIP, Layout, TableOptions, places_in
+from polyplane.data.table.moments import moments_of_objects
 from polyplane.data.table.rows import laid_out
-from polyplane.data.table.texts import texts_of
+from polyplane.data.table.spelling import BYTES, DATES, families_of, spelled_objects, texts_of
+from polyplane.data.table.texts import arrow_of
 
 __all__ = ["Frame", "frame_of", "has_texts", "is_frame", "rows_of"]
-
-SCALARS = (
-    str, numbers.Number, np.generic, decimal.Decimal, datetime.date, datetime.time,
-    datetime.timedelta,
-)  # fmt: skip
 
 
 class Frame(NamedTuple):
@@ -120,12 +115,18 @@ def _array_of_series(series: Any, name: Any) -> Any:
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind == "c":
         raise ValueError(f"Complex data not supported: column {name!r} holds it.")
+    if dtype == np.longdouble:
+        series = series.astype(np.float64)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return pa.array(np.ascontiguousarray(series.to_numpy()))
     if type(dtype).__name__ == "SparseDtype":  # asking for `series.sparse` takes much longer
         return _array_of_series(series.sparse.to_dense(), name)
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _array_of(series.to_numpy(), name)
+    if hasattr(dtype, "categories") and dtype.categories.dtype.kind == "O":
+        values = _array_of(dtype.categories.to_numpy(), name)
+        codes = series.cat.codes.to_numpy().astype(np.int32)
+        return pa.DictionaryArray.from_arrays(arrow_of(codes, codes < 0), values)
     try:
         found = _combined(pa.Array.from_pandas(series))
     except (pa.ArrowException, TypeError, ValueError):
@@ -134,27 +135,68 @@ def _array_of_series(series: Any, name: Any) -> Any:
 
 
 def _array_of(values: Array, name: Any) -> Any:
-    """An array of any values; those of several types as text."""
-    try:
-        found = pa.Array.from_pandas(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([_text_of(value, name) for value in values.tolist()], pa.string())
-    if kind_of_type(found.type) in (LIST, UNKNOWN):
-        return pa.array([_text_of(value, name) for value in values.tolist()], pa.string())
-    return found
-
-
-def _text_of(value: Any, name: Any) -> str | None:
-    is_missing = value is None or type(value).__name__ in ("NAType", "NaTType")
-    if is_missing or (isinstance(value, float) and value != value):
-        return None
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if not isinstance(value, SCALARS):
+    """Return an array of any values as one of Arrow; values of several families become text."""
+    listed = values.tolist()
+    others = [value for value in listed if type(value) is not str and not _is_missing(value)]
+    kinds = set(map(type, others)) | ({str} & set(map(type, listed)))
+    families = families_of(kinds)
+    if None in families:
+        wrong = next(value for value in others if None in families_of({type(value)}))
         raise TypeError(
-            f"column {name!r} holds {value!r}: argument must be a string or a real number."
+            f"column {name!r} holds {wrong!r}: argument must be a string or a real number."
         )
-    return str(value)
+    if families == {DATES}:
+        return _with_gaps(listed, moments_of_objects)
+    if len(families) <= 1 and not families & {BYTES} and not _widens(kinds):
+        try:
+            return pa.Array.from_pandas(values)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+    return _with_gaps(listed, lambda present: _strings(spelled_objects(present), listed, name))
+
+
+def _widens(kinds: set[type]) -> bool:
+    """Return True if Arrow gives some of the numbers more digits than they have alone."""
+    return len(kinds) > 1 and any(
+        issubclass(kind, np.floating) and kind is not np.float64 for kind in kinds
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    has_nan = isinstance(
+        value, float | np.inexact | decimal.Decimal | np.datetime64 | np.timedelta64
+    )
+    return has_nan and bool(value != value)
+
+
+def _with_gaps(values: list[Any], array_of: Callable[[list[Any]], Any]) -> Any:
+    """Return what becomes of the values that are not missing, with nulls in between."""
+    lacks = np.array([_is_missing(value) for value in values], np.bool_)
+    present = array_of([value for value, lack in zip(values, lacks, strict=True) if not lack])
+    places = np.where(lacks, 0, np.cumsum(~lacks) - 1)
+    return present.take(arrow_of(places, lacks))
+
+
+def _strings(texts: list[str], values: list[Any], name: Any) -> Any:
+    """Return texts as an Arrow array."""
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:
+        row = next(row for row, value in enumerate(values) if not _is_unicode(value))
+        raise DataError(
+            f"row {row} of X: found {values[row]!r} in column {name!r}, expected text that UTF-8 "
+            "can write"
+        ) from None
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def rows_of(frame: Frame, layout: Layout, categorical: Sequence[str | int] = ()) -> Any:
@@ -186,6 +228,11 @@ def _check_columns(frame: Frame) -> None:
     if frame.n_rows == 0:
         raise ValueError("Found array with 0 sample(s): X has no rows.")
     names = frame.texts or []
+    broken = [name for name in names if not _is_unicode(name)]
+    if broken:
+        raise DataError(
+            f"found a column called {broken[0]!r}, expected a name that UTF-8 can write"
+        )
     twice = next((name for name in names if names.count(name) > 1), None)
     if len(set(names)) < len(names):
         raise DataError(f"found two columns called {twice!r}, expected different names")
@@ -215,7 +262,8 @@ def _check_categories(frame: Frame, layout: Layout, places: Sequence[int | None]
         known = [pair.value for pair in pairs if pair.what == VALUE]
         found = texts_of(frame.columns[place]).present()
         has_rest = any(pair.what == REST for pair in pairs)
-        if not known or has_rest or not len(found) or not all(map(is_word, known)):
+        is_known = not set(known).isdisjoint(found.to_pylist())
+        if not known or has_rest or not len(found) or is_known or not all(map(is_word, known)):
             continue
         raise DataError(
             f"found {frame.columns[place].type} in column {source.name!r}, expected texts such as "

@@ -6,6 +6,7 @@ Date       days since the first one and parts of the calendar (see `moments`); t
 Seconds    durations and times of a day.
 Category   a type that says so, and texts that come again.
 Text       most cells differ and hold several words: words are what comes again.
+Empty      no row of training has a value: numbers are numbers, anything else is unknown.
 Aside      nearly every cell differs and is a word or a few: an id, a name, an address. It says
            nothing about rows to come, and is not read unless the user calls it a category.
 """
@@ -22,15 +23,15 @@ from polyplane.data.table.moments import are_dates
 from polyplane.data.table.texts import NONE, Texts, bytes_of, strings_of
 
 __all__ = [
-    "ASIDE", "CATEGORY", "DATE", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER", "NUMERIC",
-    "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "is_word", "kind_of_texts",
-    "kind_of_type", "numbers_of_texts",
+    "ASIDE", "CATEGORY", "DATE", "EMPTY", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER",
+    "NUMERIC", "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "is_word",
+    "kind_of_texts", "kind_of_type", "known_numbers", "numbers_of_texts",
 ]  # fmt: skip
 
 NUMBER, FLAG, DATE, SECONDS = "number", "flag", "date", "seconds"
-CATEGORY, TEXT, ASIDE = "category", "text", "aside"
-KINDS = NUMBER, FLAG, DATE, SECONDS, CATEGORY, TEXT, ASIDE
-NUMERIC = NUMBER, FLAG, SECONDS  # a number in each row, and nothing else
+CATEGORY, TEXT, ASIDE, EMPTY = "category", "text", "aside", "empty"
+KINDS = NUMBER, FLAG, DATE, SECONDS, CATEGORY, TEXT, ASIDE, EMPTY
+NUMERIC = NUMBER, FLAG, SECONDS, EMPTY  # a number in each row, and nothing else
 UNDECIDED = "undecided"  # text of which no cell has been seen
 NO_NUMBERS = "no numbers"  # the same, of which some have been
 OPEN = UNDECIDED, NO_NUMBERS
@@ -134,6 +135,15 @@ def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:
         table[used] = np.frombuffer(numbers.buffers()[1], np.float64)[: len(used)]
     assert NONE == -1
     return table[texts.codes], None
+
+
+def known_numbers(texts: Texts) -> Array:
+    """Return the number that each row writes out, NaN where there is none or something else."""
+    present = texts.present().to_pylist()
+    numbers = [text if NUMBER_TEXT.fullmatch(text) else None for text in present]
+    table = np.full(len(texts.values) + 1, np.nan)  # NONE reads the last
+    table[texts.used] = [np.nan if number is None else float(number) for number in numbers]
+    return table[texts.codes]
 
 
 def _is_number(text: str) -> bool:

@@ -295,6 +295,7 @@ def _matched(
             )
         return list(present)
     assert names is not None
+    names = _as_in_training(names, layout)
     known = set(names)
     needed = [source.name for source in layout.sources if source.kind != ASIDE]
     lacking = [name for name in needed if name not in known]
@@ -310,6 +311,18 @@ def _matched(
         else None
         for source in layout.sources
     ]
+
+
+def _as_in_training(names: list[str], layout: Layout) -> list[str]:
+    """The names, with the blanks around them that were there in training; files have none."""
+    wanted = [source.name for source in layout.sources]
+    free = [name for name in names if name not in wanted]
+    blanks = {
+        name.strip(): name
+        for name in wanted
+        if name not in names and [one.strip() for one in free].count(name.strip()) == 1
+    }
+    return [name if name in wanted else blanks.get(name.strip(), name) for name in names]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,15 +10,25 @@ import numpy as np
 
 from polyplane.data.chunks import Array, DataError
 from polyplane.data.table.categories import VALUE, Facet, WordFacet, common
-from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, FLAG, OPEN, UNDECIDED, kind_of_texts
+from polyplane.data.table.kinds import (
+    ASIDE,
+    CATEGORY,
+    DATE,
+    EMPTY,
+    FLAG,
+    NUMBER,
+    OPEN,
+    UNDECIDED,
+    kind_of_texts,
+)
 from polyplane.data.table.layout import Layout, Source
 from polyplane.data.table.moments import earliest
 from polyplane.data.table.texts import Texts, tally_together
 from polyplane.engine.jit import inlined, jit
 
 __all__ = [
-    "check_something_is_left", "learn_categories", "learn_kinds", "learn_medians", "learn_origins",
-    "remark_aside",
+    "check_something_is_left", "learn_categories", "learn_empty", "learn_kinds", "learn_medians",
+    "learn_origins", "remark_aside",
 ]  # fmt: skip
 
 RARE = 20  # rows: values of a whole table that stand in no more share a pair
@@ -71,6 +81,13 @@ def learn_medians(numbers: Array, has_gaps: Array, layout: Layout) -> None:
         source = layout.sources[i]
         fill = float(np.floor(median)) if source.kind == FLAG else median
         layout.sources[i] = Source(source.name, source.kind, fill, source.origin)
+
+
+def learn_empty(n_missing: Array, n_rows: int, layout: Layout) -> None:
+    """Which columns of numbers have no value in any row of a whole table."""
+    for i, n in zip(layout.number_sources, n_missing.tolist(), strict=True):
+        if n == n_rows and layout.sources[i].kind == NUMBER:
+            layout.sources[i] = layout.sources[i]._replace(kind=EMPTY)
 
 
 def _medians(numbers: Array, steps: Array) -> Array:

@@ -4,7 +4,9 @@ A date is a number for what grows with time, and categories for what comes again
 day of the week and its hour.
 """
 
+import datetime
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,10 @@ import pyarrow.compute as pc
 from polyplane.data.chunks import Array
 from polyplane.data.table.texts import NONE, Texts, arrow_of, codes_of, is_null, strings_of
 
-__all__ = ["PARTS", "are_dates", "days_of", "moments_of_texts", "part_of", "seconds_of"]
+__all__ = [
+    "PARTS", "are_dates", "as_moments", "days_of", "earliest", "moments_of_objects",
+    "moments_of_texts", "part_of", "seconds_of",
+]  # fmt: skip
 
 ISO_ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 ISO_TIME = rf"[ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{1,6}})?)?({ISO_ZONE[:-1]})?"
@@ -66,6 +71,19 @@ def as_moments(column: Any) -> Any:
     return pc.cast(column, MOMENT, safe=False)
 
 
+def moments_of_objects(values: Sequence[Any]) -> Any:
+    """Return dates of Python and NumPy likewise, whatever type and time zone each of them has."""
+    return pa.array([_clock(value) for value in values], MOMENT, safe=False)
+
+
+def _clock(value: Any) -> Any:
+    if isinstance(value, np.datetime64):
+        value = value.astype("M8[us]").item()
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None)
+    return datetime.datetime.combine(value, datetime.time.min)
+
+
 def days_of(moments: Any, origin: float) -> Array:
     """Days since a moment in microseconds; NaN where there is none."""
     days = (_numbers(moments) - origin) / OF_A_DAY
@@ -91,7 +109,7 @@ def seconds_of(column: Any) -> Any:
     per_second = 1_000_000 / MICROSECONDS[column.type.unit]
     is_short = pa.types.is_time32(column.type)
     plain = pc.cast(column, pa.int32() if is_short else pa.int64())
-    return pc.divide(pc.cast(plain, pa.float64()), per_second)
+    return pc.divide(pc.cast(plain, pa.float64(), safe=False), per_second)
 
 
 def _numbers(moments: Any) -> Array:

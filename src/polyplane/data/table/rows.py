@@ -22,12 +22,14 @@ from polyplane.data.table.layout import FILL, Layout, Source
 from polyplane.data.table.learning import (
     check_something_is_left,
     learn_categories,
+    learn_empty,
     learn_kinds,
     learn_medians,
     learn_origins,
     remark_aside,
 )
 from polyplane.data.table.moments import PARTS, days_of, part_of
+from polyplane.data.table.spelling import respelled
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
 from polyplane.engine.jit import jit
 from polyplane.engine.tiles import at, put, span
@@ -91,6 +93,8 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
         _count_true(lacks, lacking)
     if learns:
         learn_medians(numbers, lacking > 0, layout)
+        if not layout.grows:
+            learn_empty(lacking, len(numbers), layout)
     if learns or path is not None:  # prediction of frames changes nothing
         _count_gaps(block, lacking, layout)
     facets = _facets(block, lacks, layout, learns)
@@ -147,6 +151,8 @@ def _settled(block: TableBlock, layout: Layout, path: Any) -> TableBlock:
             numeric[i] = as_numbers(source, cells, path)
         elif source.kind == DATE and isinstance(cells, Texts):
             others[i] = as_dates(source, cells, path)
+        elif source.kind == CATEGORY:
+            others[i] = respelled(cells)
         elif source.kind != ASIDE:
             others[i] = cells
     if not numeric:

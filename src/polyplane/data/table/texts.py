@@ -19,7 +19,7 @@ from polyplane.engine.jit import jit
 
 __all__ = [
     "MISSING_TEXTS", "NONE", "Tally", "Texts", "arrow_of", "bytes_of", "codes_of", "is_null",
-    "merged", "strings_of", "stripped", "tally_together", "texts_of", "words_of",
+    "merged", "strings_of", "stripped", "tally_together", "words_of",
 ]  # fmt: skip
 
 MISSING_TEXTS = (
@@ -133,13 +133,6 @@ def _count(codes: Any, starts: Any, lanes: Any, first_rows: Any, facts: Any) -> 
         facts[j, 0], facts[j, 1], facts[j, 2] = n_used, lanes[0, last], most
 
 
-def texts_of(column: Any) -> Texts:
-    """An Arrow array of any type as text, missing values marked."""
-    if not pa.types.is_dictionary(column.type):
-        column = pc.dictionary_encode(column)
-    return stripped(_as_strings(column.dictionary), codes_of(column.indices))
-
-
 def stripped(values: Any, codes: Array) -> Texts:
     """Texts of values as they are written: spaces around them don't count, and some are missing."""
     plain = pc.utf8_trim_whitespace(values)
@@ -148,17 +141,6 @@ def stripped(values: Any, codes: Array) -> Texts:
     if is_clean and pc.count_distinct(plain).as_py() == len(plain):
         return Texts(plain, codes)
     return _with_different(plain, is_missing, codes)
-
-
-def _as_strings(values: Any) -> Any:
-    """Values as text; whole numbers without a point, for gaps make numbers of pandas real."""
-    if pa.types.is_floating(values.type):
-        wide = pc.cast(values, pa.float64())
-        if pc.all(pc.or_kleene(pc.is_null(wide), pc.equal(pc.floor(wide), wide))).as_py():
-            return pc.cast(pc.cast(wide, pa.int64(), safe=False), pa.string())
-    if values.type == pa.string_view():  # which Arrow before 18 cannot cast; polars hands it out
-        return pa.array(values.to_pylist(), pa.string())
-    return pc.cast(values, pa.string())
 
 
 def _with_different(values: Any, is_missing: Any, codes: Array) -> Texts:

@@ -8,6 +8,7 @@ from polyplane.data.table.categories import MISSING, REST, VALUE, WORD, Pair
 from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, TEXT
 from polyplane.data.table.layout import FILL, Layout, Source
 from polyplane.data.table.moments import PARTS
+from polyplane.data.table.spelling import other_spellings
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.model.export import table_input
 from polyplane.model.export.table_input import NONE, HashedPairs, TableColumn, TableInput
@@ -75,6 +76,10 @@ def _column(layout: Layout, source: Source, width: int) -> TableColumn:
         before = Pair(source.name, what, "|").name[:-1]
         hashed = HashedPairs(zlib.crc32(before.encode()), first, n_hash)
     elif source.kind == CATEGORY:
+        others = {
+            other: place for value, place in values.items() for other in other_spellings(value)
+        }
+        values = others | values
         rest = _place(layout, width, Pair(source.name, REST))
     return TableColumn(
         source.name, kind, missing=missing, values=values, rest=rest, hashed=hashed

@@ -27,6 +27,7 @@ __all__ = [
     "TrainingData",
     "all_or_nothing",
     "check_class_weights",
+    "check_labels",
     "check_weights_are_known",
     "codes_of",
     "no_training_data",
@@ -75,6 +76,7 @@ def read_matrix_and_labels(
 ) -> tuple[Rows, Array]:
     """X and y, for training."""
     begins = reset if begins is None else begins
+    check_labels(y, "y")
     laid_out = rows_of_table(estimator, X, begins, is_chunk)
     if laid_out is not None:
         X, y = check_X_y(laid_out, y, estimator=estimator, **_options(laid_out))
@@ -112,9 +114,35 @@ def read_training(
     if classes is not None:
         if np.size(classes) == 0:
             raise ValueError("classes is empty: name the labels, or leave it out.")
+        check_labels(classes, "classes")
         known, _ = codes_of(column_or_1d(np.asarray(classes)), known)
     labels, codes = codes_of(y, known)
     return TrainingData(rows, codes, row_weights(y, sample_weight, estimator.class_weight)), labels
+
+
+def check_labels(y: Any, name: str) -> None:
+    """Refuse labels that cannot be told apart by size, or that a model file cannot hold."""
+    if isinstance(y, list | tuple):
+        y = np.array([None] if any(label is None for label in y) else [], object)
+    kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if kind in ("M", "m"):
+        raise ValueError(
+            f"{name} holds {'dates' if kind == 'M' else 'durations'}, expected numbers or text as "
+            "labels: convert them with astype(str)."
+        )
+    if kind != "O":
+        return
+    labels = np.asarray(y, object).ravel().tolist()
+    kinds = set(map(type, labels))
+    if type(None) in kinds:
+        raise ValueError(f"{name} holds None, expected a label in each row: drop such rows.")
+    if len({issubclass(kind, str) for kind in kinds}) > 1:
+        text = next(label for label in labels if isinstance(label, str))
+        other = next(label for label in labels if not isinstance(label, str))
+        raise ValueError(
+            f"{name} holds labels of several types, such as {other!r} and {text!r}, expected "
+            "numbers or text: convert them with astype(str)."
+        )
 
 
 def check_class_weights(estimator: Any, labels: Array) -> None:

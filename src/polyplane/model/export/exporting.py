@@ -76,10 +76,26 @@ def exported_as_onnx(exported: Exported, path: Path_ = None) -> Any:
     except ImportError as error:
         problem = "the model cannot be written as ONNX: `pip install polyplane[onnx]` first"
         raise ModelError(problem) from error
+    _check_unicode(exported)
     made = onnx_model(exported, __version__)
     if path is not None:
         _write(path, made.SerializeToString())
     return made
+
+
+def _check_unicode(exported: Exported) -> None:
+    """ONNX holds text as UTF-8 alone."""
+    table = [] if exported.table is None else exported.table.columns
+    texts = [("label", label) for label in exported.classes.tolist()]
+    texts += [("column", name) for name in exported.column_names]
+    texts += [("category", value) for column in table for value in column.values]
+    for what, text in texts:
+        try:
+            str(text).encode()
+        except UnicodeEncodeError:
+            raise ModelError(
+                f"{what} {text!r} is not Unicode, which ONNX cannot hold: rename it before fitting"
+            ) from None
 
 
 def exported_as_c(exported: Exported, path: Path_ = None, name: str | None = None) -> str:

@@ -7,11 +7,15 @@ Texts       string. ONNX has no operator that trims or splits: a Tokenizer, whic
             own, finds what is left between the blanks around a text.
 Categories  a LabelEncoder gives the column of X, that of the rest for unknown values.
 Words       are found by a Tokenizer in small letters, which are a StringNormalizer's: it knows
-            the letters of ASCII. Words with other letters are known in capitals, too.
+            the letters of ASCII. Words are known with other capitals, too: see `_with_capitals`.
 X           numbers, and behind them zeros into which a ScatterElements writes ones; what sets no
             column writes into one more, which is cut off.
 """
 
+import functools
+import itertools
+import math
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -43,6 +47,8 @@ BLANKS = (
 TRIMMED = rf"[^{BLANKS}](?:(?s:.*)[^{BLANKS}])?"
 WORD = r"[\pL\pN']+"  # what `data/table/texts.py` splits texts into
 LETTER, NO_WORD = "a", "?"  # to keep tensors from being empty, and where there is no more
+ONE_LETTER = {"\u0130": "i"}  # small letters of a capital that become two in Python
+MOST_SPELLINGS = 32  # of a word
 A_DAY, AN_HOUR = np.float64(MICROSECONDS_A_DAY), np.float64(MICROSECONDS_A_DAY / 24)
 TYPES = {
     NUMBER: (TensorProto.FLOAT, "numbers; NaN is missing"),
@@ -195,15 +201,37 @@ def _words(graph: Graph, column: TableColumn, texts: str, table: TableInput) -> 
 
 
 def _with_capitals(words: Mapping[str, int]) -> dict[str, int]:
-    """Words as a normalizer leaves them that makes the letters of ASCII small, and no others."""
+    """Words as a normalizer leaves them that makes the letters of ASCII small, and no others.
+
+    Of words with few letters that have other capitals, all spellings; else one in which the first
+    letter is a capital, and one in which all are.
+    """
     known = dict(words)
     for word, place in words.items():
-        if not word.isascii():
-            first = word[0] if word[0].isascii() else word[0].upper()
-            all_capitals = "".join(c if c.isascii() else c.upper() for c in word)
-            for other in (first + word[1:], all_capitals):
-                known.setdefault(other, place)
+        letters = [(letter, *_capitals().get(letter, ())) for letter in word]
+        if math.prod(map(len, letters)) <= MOST_SPELLINGS:
+            spellings = ["".join(one) for one in itertools.product(*letters)]
+        else:
+            spellings = [first + word[1:] for first in letters[0]]
+            spellings.append(
+                "".join(c if c.isascii() else _capitals().get(c, [c])[-1] for c in word)
+            )
+        for other in spellings:
+            known.setdefault(other, place)
     return known
+
+
+@functools.cache
+def _capitals() -> dict[str, list[str]]:
+    """Return the capitals beyond ASCII of each small letter, the usual one last."""
+    found: dict[str, list[str]] = {}
+    for capital in map(chr, range(0x80, sys.maxunicode + 1)):
+        small = ONE_LETTER.get(capital, capital.lower())
+        if small != capital:
+            found.setdefault(small, []).append(capital)
+    for small, capitals in found.items():
+        capitals.sort(key=lambda capital: capital == small.upper())
+    return found
 
 
 def _encoded(
