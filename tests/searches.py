@@ -26,21 +26,21 @@ class Look(NamedTuple):
 @contextlib.contextmanager
 def looks_at_held_out_rows(kind):
     """A list that fills with looks at trials."""
-    seen, original, together, n_passes = [], kind._wrong_rows, contest.pass_together, 0
+    seen, original, together, n_passes = [], kind._wrong_rows, contest.pass_side_by_side, 0
 
     def wrong_rows(self, training, data, order):
         is_wrong = original(self, training, data, order)
         seen.append(Look(self, training, is_wrong, order, n_passes))
         return is_wrong
 
-    def pass_together(*given):
+    def pass_side_by_side(*given):
         nonlocal n_passes
         n_passes += 1
         together(*given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kind, "_wrong_rows", wrong_rows)
-        patch.setattr(contest, "pass_together", pass_together)
+        patch.setattr(contest, "pass_side_by_side", pass_side_by_side)
         yield seen
 
 

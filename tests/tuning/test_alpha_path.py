@@ -1,7 +1,6 @@
 """All models of a path are, to the bit, what each setting alone makes of the same rows in order."""
 
 import copy
-import itertools
 
 import numpy as np
 import pytest
@@ -13,9 +12,7 @@ from sklearn.datasets import make_classification
 
 import polyplane as pp
 from polyplane.engine.order import in_place, shuffle
-from polyplane.estimator.fitting.side_by_side import Hands
-from polyplane.estimator.planes import packs
-from polyplane.estimator.planes.hyperplane_classifier import rows_to_try
+from polyplane.estimator.planes import setting_trials
 from polyplane.tuning.alpha_path import added, look_of, models_of_path
 from polyplane.tuning.held_out import parts_of
 from tests.examples import examples
@@ -27,7 +24,7 @@ pytestmark = pytest.mark.loops
 def _threads_are_always_worth_it():
     """Rows of tests are few, which threads would leave alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packs, "BYTES_WORTH_THREADS", 0)
+        patch.setattr(setting_trials, "MIN_BYTES_FOR_THREADS", 0)
         yield
 
 
@@ -89,80 +86,17 @@ def test_models_of_a_path_without_folds_are_those_of_fit(name):
         assert model.alpha == alpha
 
 
-def test_small_alphas_are_of_one_mind_until_a_row_parts_them(monkeypatch):
-    minds, original = [], packs._Pack.unpack
-
-    def noting(pack):
-        minds.append([len(mind.models) for mind in pack.minds])
-        original(pack)
-
-    monkeypatch.setattr(packs._Pack, "unpack", noting)
+def test_threads_make_the_models_that_one_after_the_other_makes():
     X, y = rows_of(4, n_rows=200)
-    alphas = [1e-1, 1e-2, 1e-12, 1e-13, 1e-14]
-    machine = pp.AMMClassifier(max_iter=2, random_state=0, prune_interval=29)
-    path = pp.alpha_path(machine, X, y, alphas=alphas, cv=2)
-    assert all(3 in each for each in minds)  # the smallest follow the same rows
-    assert all(len(each) > 1 for each in minds)  # and the largest do not
-    for alpha, model in zip(alphas, path.models, strict=True):
-        alone = clone(machine).set_params(alpha=alpha).fit(X, y)
-        assert_same_planes(model, alone)
-    planes = [model._training.models[0].planes for model in path.models]
-    assert not any(
-        np.shares_memory(a, b)
-        for k in range(len(planes))
-        for other in planes[:k]
-        for a, b in zip(planes[k], other, strict=True)
-    )
-
-
-def test_threads_share_out_minds_rather_than_alphas():
-    X, y = rows_of(4, n_rows=200)
-    reader = pp.AMMClassifier(random_state=0)
-    data, labels, seed = rows_to_try(reader, X, y, None)
-    parts = np.zeros(y.size, np.int32)
-    alphas = [1e-1, 1e-2, *(10.0**-k for k in range(10, 16))]
-    trials = [packs.new_trial(reader, {"alpha": a}, data, labels, seed, parts) for a in alphas]
-    assert packs._groups(trials, 0, 2) == [trials]  # of one mind: it is shared once it parts
-    packs.pass_together(trials, data, parts, 2, lambda *_: None)
-    assert [len(group) for group in packs._groups(trials, 0, 2)] == [1, 7]
-    assert [len(group) for group in packs._groups(trials, 0, 8)] == [1, 1, 6]
-    assert packs._groups(trials, 0, 1) == [trials]
-
-
-@pytest.mark.parametrize("name", ["amm", "amm, rivals grow", "pegasos", "pairs"])
-@pytest.mark.parametrize("is_idle", [[True], [False, False, True]], ids=["always", "now and then"])
-def test_minds_given_to_other_threads_become_what_they_would_have(name, is_idle, monkeypatch):
-    """Packs are cut in two wherever they can be, after a row or after some, and between notes."""
-    n_shared, original, idle = [], packs._Pack.shared, itertools.cycle(is_idle)
-
-    def noting(pack):
-        n_shared.append(len(pack.minds))
-        return original(pack)
-
-    monkeypatch.setattr(packs._Pack, "shared", noting)
-    monkeypatch.setattr(Hands, "are_idle", property(lambda hands: next(idle)))
-    monkeypatch.setattr(packs, "LOOKS", 1 << 30)
-    monkeypatch.setattr(packs, "ROWS_BETWEEN_LOOKS", 7)
-    monkeypatch.setattr(packs, "VISITS_WORTH_SHARING", 1)
-    X, y = rows_of(4, n_rows=200)
-    alphas = [1e-1, 1e-2, 1e-3, 1e-12, 1e-13]
-    machine = clone(MACHINES[name]).set_params(max_iter=2, random_state=0, n_jobs=2)
-    path = pp.alpha_path(machine, X, y, alphas=alphas, cv=2)
-    for alpha, model in zip(alphas, path.models, strict=True):
-        assert_same_planes(model, clone(machine).set_params(alpha=alpha).fit(X, y))
-    assert len(n_shared) > 2
-    assert min(n_shared) > 1
-
-
-@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_matrix])
-def test_rows_may_be_longer_than_what_is_at_hand(storage, monkeypatch):
-    monkeypatch.setattr("polyplane.engine.rows.at_hand.FIRST_ENTRIES", 2)
-    monkeypatch.setattr("polyplane.estimator.planes.packs.MOST_NOTES", 2)
-    X, y = rows_of(6)
-    machine = pp.AMMClassifier(max_iter=1, random_state=0, prune_interval=100)
-    path = pp.alpha_path(machine, storage(X), y, alphas=[1e-1, 1e-3], cv=2)
-    for alpha, model in zip(path.alphas, path.models, strict=True):
-        assert_same_planes(model, clone(machine).set_params(alpha=alpha).fit(X, y))
+    alphas = [1e-1, 1e-2, 1e-12, 1e-13]
+    paths = [
+        pp.alpha_path(clone(MACHINES["pairs"]).set_params(n_jobs=n_jobs, random_state=0), X, y,
+                      alphas=alphas, cv=2)
+        for n_jobs in (1, 3)
+    ]  # fmt: skip
+    for one, other in zip(*(path.models for path in paths), strict=True):
+        assert_same_planes(one, other)
+    np.testing.assert_array_equal(paths[0].fold_errors, paths[1].fold_errors)
 
 
 @settings(deadline=None, max_examples=examples(25))
@@ -180,14 +114,14 @@ def test_models_of_folds_are_those_of_their_rows_in_the_same_order(
         max_iter=max_iter, prune_interval=23, random_state=seed, n_jobs=n_jobs
     )
     seen = []
-    original = packs.pass_together
+    original = setting_trials.pass_side_by_side
 
     def noting(trials, *rest):
         original(trials, *rest)
         seen.append(copy.deepcopy(trials))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("polyplane.tuning.alpha_path.pass_together", noting)
+        patch.setattr("polyplane.tuning.alpha_path.pass_side_by_side", noting)
         pp.alpha_path(machine, X, y, alphas=alphas, cv=cv, n_seeds=n_seeds, sample_weight=weights)
     drawn = clone(machine)._draw_seed()
     parts = parts_of(np.unique(y, return_inverse=True)[1], cv, drawn)

@@ -1,10 +1,10 @@
-"""Every alpha, fold and seed of a machine from one reading of the rows.
+"""Every alpha, fold and seed of an estimator, side by side.
 
-The rows are cut into folds once. For each alpha there is one model of all rows and one for each
-fold, which leaves that fold out and is tried on it; all of them visit the rows in the same order,
-side by side (`estimator/planes/packs.py`). The model of all rows is, to the bit, what `fit` makes
-of them with that alpha. With `halving` an alpha goes no further once it is clearly behind
-(`estimator/planes/contest.py`).
+The rows are read and cut into folds once. For each alpha there is one model of all rows and one for
+each fold, which leaves that fold out and is tried on it; all of them visit the rows in the same
+order, in threads (`estimator/planes/setting_trials.py`). The model of all rows is, to the bit, what
+`fit` makes of them with that alpha. With `halving` an alpha goes no further once it is clearly
+behind (`estimator/planes/contest.py`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
-from polyplane.engine.planes.pack import NO_PART
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.fitting.progress import progress, silence
 from polyplane.estimator.planes.contest import behind_beyond_luck
@@ -26,12 +25,13 @@ from polyplane.estimator.planes.hyperplane_classifier import (
     rows_to_try,
     settles_alpha,
 )
-from polyplane.estimator.planes.packs import (
+from polyplane.estimator.planes.setting_trials import (
+    NO_PART,
     Trial,
     become_fitted,
     count_passes,
     new_trial,
-    pass_together,
+    pass_side_by_side,
     wrong_rows,
 )
 from polyplane.report.plots import plot_path
@@ -98,7 +98,7 @@ def alpha_path(
     halving: bool = False,
     sample_weight: Any = None,
 ) -> AlphaPath:
-    """Train and try a hyperplane machine with each of `alphas`, all in one pass over the rows.
+    """Train and try a hyperplane estimator with each of `alphas`, side by side in threads.
 
     `cv` is the number of folds, `n_seeds` how many orders of the rows are tried; the models are
     those of the first. Passes and threads are the estimator's `max_iter` and `n_jobs`.
@@ -118,7 +118,7 @@ def alpha_path(
     with progress(title, total, bool(reader.verbose)) as report:
         for n in range(1, n_passes + 1):
             for course in courses:
-                pass_together(course.trials, rows.data, parts, n_threads, report)
+                pass_side_by_side(course.trials, rows.data, parts, n_threads, report)
             if is_time_to_look(n, n_passes):
                 wrong = [[_wrong(course, k, rows, parts) for course in courses] for k in places]
                 notes.take(n, look_of(np.array(wrong), parts, cv))
@@ -132,7 +132,7 @@ def alpha_path(
 
 
 def models_of_path(estimator: Any, X: Any, y: Any, alphas: Sequence[float]) -> list[Any]:
-    """The estimator fitted with each alpha, to the bit as alone, from one reading of the rows."""
+    """Return the estimator fitted with each alpha, to the bit as alone, side by side."""
     reader = clone(estimator).set_params(alpha=alphas[0])
     rows = rows_to_try(reader, X, y, None)
     parts = np.zeros(rows.data.labels.size, np.int32)
@@ -141,7 +141,7 @@ def models_of_path(estimator: Any, X: Any, y: Any, alphas: Sequence[float]) -> l
         for alpha in alphas
     ]
     for _ in range(count_passes(trials)):
-        pass_together(trials, rows.data, parts, effective_n_jobs(reader.n_jobs), silence)
+        pass_side_by_side(trials, rows.data, parts, effective_n_jobs(reader.n_jobs), silence)
     return [become_fitted(trial, reader, rows.data, X) for trial in trials]
 
 

@@ -13,7 +13,7 @@ from polyplane.estimator.planes.contest import (
     looks_of,
     winner,
 )
-from polyplane.estimator.planes.packs import NO_PART
+from polyplane.estimator.planes.setting_trials import NO_PART
 from polyplane.hyperplane.amm import AMMClassifier
 from tests.searches import looks_at_held_out_rows
 
@@ -59,7 +59,7 @@ def test_values_that_have_reached_the_same_are_looked_at_once(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.normal(size=(60, 2)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
-    X[:, 0] += 5 * (2 * y - 1)  # so far apart that small alphas are of one mind
+    X[:, 0] += 5 * (2 * y - 1)  # so far apart that small alphas are alike
     monkeypatch.setattr(hyperplane_classifier, "MANY_ROWS", 10)
     with looks_at_held_out_rows(AMMClassifier) as seen:
         model = AMMClassifier(alpha="auto", max_iter=2, random_state=0).fit(X, y)
@@ -83,16 +83,16 @@ def made_up(monkeypatch):
     """Contests of such trials; a list that fills with the trials of each pass."""
     passes = []
 
-    def pass_together(trials, *rest):
+    def pass_side_by_side(trials, *rest):
         passes.append(list(trials))
         for trial in trials:
             trial.n_passes += 1
 
-    monkeypatch.setattr(contest, "pass_together", pass_together)
+    monkeypatch.setattr(contest, "pass_side_by_side", pass_side_by_side)
     monkeypatch.setattr(
         contest, "wrong_rows", lambda trial, data, rows: trial.is_wrong(trial.n_passes)[rows]
     )
-    monkeypatch.setattr(contest, "fit_a_pack", lambda trials: True)
+    monkeypatch.setattr(contest, "take_hinge_steps", lambda trials: True)
     monkeypatch.setattr(contest, "count_passes", lambda trials: 4)
     monkeypatch.setattr(
         Contender,

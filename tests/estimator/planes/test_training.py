@@ -239,7 +239,7 @@ def test_automatic_alpha_of_many_rows_is_judged_by_some_of_one_half(monkeypatch)
     monkeypatch.setattr(hyperplane_classifier, "MANY_ROWS", 40)
     monkeypatch.setattr(hyperplane_classifier, "MOST_JUDGED", 15)
     monkeypatch.setattr(contest, "_close", lambda *_: [])
-    monkeypatch.setattr(contest, "fit_a_pack", lambda _: False)  # so that equals leave
+    monkeypatch.setattr(contest, "take_hinge_steps", lambda _: False)  # so that equals leave
     with looks_at_held_out_rows(AMMClassifier) as seen:
         model = AMMClassifier(alpha="auto", random_state=0).fit(X, Y)
     assert {look.is_wrong.size for look in seen} == {15}

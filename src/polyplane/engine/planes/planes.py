@@ -38,7 +38,6 @@ __all__ = [
     "has_idle_tile",
     "inverse_length",
     "is_full",
-    "lacks_room",
     "live_lanes",
     "new_plane",
     "resized",
@@ -51,7 +50,6 @@ __all__ = [
     "with_features",
     "with_more_room",
     "with_planes",
-    "with_room_for",
     "zero_planes",
 ]
 
@@ -171,11 +169,6 @@ def count_planes(planes: Planes) -> int:
     return int(planes.counts[CREATED] - planes.counts[PRUNED])
 
 
-def lacks_room(planes: Planes) -> bool:
-    """True where one more step could run out of lanes."""
-    return bool(planes.counts[LANES_USED] + MOST_BIRTHS > planes.owner.size)
-
-
 def live_lanes(planes: Planes) -> Array:
     """Lanes of the planes, oldest first."""
     return np.flatnonzero(planes.owner != NO_PLANE)
@@ -197,14 +190,6 @@ def with_more_room(planes: Planes) -> Planes:
     if count_planes(planes) + MOST_BIRTHS > room:
         room += max(LANES, room // (4 * LANES) * LANES)
     return resized(planes, len(planes.sums), room)
-
-
-def with_room_for(planes: Planes, n_planes: int) -> Planes:
-    """The same with lanes for so many more at least."""
-    if planes.counts[LANES_USED] + max(n_planes, MOST_BIRTHS) <= planes.owner.size:
-        return planes
-    room = -(-(count_planes(planes) + max(n_planes, MOST_BIRTHS)) // LANES) * LANES
-    return resized(planes, len(planes.sums), max(room, planes.owner.size))
 
 
 def has_idle_tile(planes: Planes) -> bool:

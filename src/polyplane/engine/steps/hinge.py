@@ -56,16 +56,12 @@ from polyplane.engine.targets import label_of, spans_of_targets, weight_of
 from polyplane.engine.tiles import at, put
 
 __all__ = [
-    "NO_COIN",
     "UNASSIGNED",
     "HingeRule",
     "SparseRule",
-    "compared",
     "hinge_epoch",
-    "learn",
     "reassign",
     "update",
-    "violates",
 ]
 
 UNASSIGNED = -2  # a row that has not chosen its plane yet

@@ -5,8 +5,8 @@ that leave out a part of the rows each and are judged by it. They make the passe
 for what is best after three passes need not be after ten. And with small alphas a model is luck:
 its error moves by points from pass to pass, and from one part of the rows to another. So a value
 counts by its mean error over all parts and the later half of the looks, and is clearly behind only
-where it is so beyond that luck, too. Values that have reached the same planes go on together where
-that costs no more than one of them: they may part later. Where those that stay and those that leave
+where it is so beyond that luck, too. Values of hinge steps that have reached the same planes are
+judged as one and go on together: they may part later. Where those that stay and those that leave
 are close, they are judged by more rows, if there are more.
 
 `best_as_fitted` judges the very models that fits would leave: where luck is most of what parts
@@ -24,12 +24,12 @@ import numpy as np
 from polyplane.engine.planes.planes import Array, same_bits
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.packs import (
+from polyplane.estimator.planes.setting_trials import (
     NO_PART,
     Trial,
     count_passes,
-    fit_a_pack,
-    pass_together,
+    pass_side_by_side,
+    take_hinge_steps,
     wrong_rows,
 )
 
@@ -141,7 +141,7 @@ class Rules:
 
     def pass_of(self, trials: Sequence[Trial]) -> None:
         """One, of all these."""
-        pass_together(trials, self.data, self.parts, self.n_threads, self.report)
+        pass_side_by_side(trials, self.data, self.parts, self.n_threads, self.report)
 
 
 def winner(contenders: Sequence[Contender], looks: Mapping[int, int], rules: Rules) -> int:
@@ -170,7 +170,7 @@ def _looked_at(
         if not same:
             contenders[k].look(rules.data, rules.judged_by)
             alike.append([k])
-        elif fit_a_pack(contenders[k].trials):  # else each takes its own time
+        elif take_hinge_steps(contenders[k].trials):  # else each takes its own time
             contenders[k].see_like(contenders[same[0][0]])
             same[0].append(k)
     return alike

@@ -62,9 +62,15 @@ from polyplane.estimator.planes.contest import (
     winner,
 )
 from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
-from polyplane.estimator.planes.packs import NO_PART, Trial, fit_a_pack, members_of, new_trial
 from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.estimator.planes.rounds.learner import PlaneLearner
+from polyplane.estimator.planes.setting_trials import (
+    NO_PART,
+    Trial,
+    members_of,
+    new_trial,
+    take_hinge_steps,
+)
 from polyplane.estimator.planes.training import (
     NO_CHOICE,
     OwnState,
@@ -439,7 +445,7 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
             )
 
         n_passes, has_many_rows = int(self.max_iter), members.size >= MANY_ROWS
-        if len(judged_by) > 1 and fit_a_pack([new(0, NO_PART)]):
+        if len(judged_by) > 1 and take_hinge_steps([new(0, NO_PART)]):
             trials = [new(0, part) for part in (NO_PART, *judged_by)]
             total = len(values) * n_passes * steps_of(trials)
             return tried(total, lambda rules: best_as_fitted(len(values), new, rules))

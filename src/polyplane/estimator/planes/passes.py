@@ -30,7 +30,7 @@ from polyplane.estimator.planes.training import (
     visit,
 )
 
-__all__ = ["PlanePasses", "has_own_loop", "pass_by_itself", "passes_of", "walk_of"]
+__all__ = ["PlanePasses", "has_own_loop", "pass_by_itself", "passes_of"]
 
 NO_COINS = np.empty(0, np.float32)
 
@@ -263,11 +263,6 @@ class PlanePasses:
 def passes_of(machine: PlanePasses, n_rows: int) -> int:
     """How many passes a model of so many rows makes."""
     return machine._count_passes(n_rows)
-
-
-def walk_of(machine: PlanePasses) -> Walk:
-    """What is done between the cuts of `visit`."""
-    return machine._walk()
 
 
 def has_own_loop(machine: PlanePasses) -> bool:

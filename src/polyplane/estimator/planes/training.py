@@ -7,7 +7,7 @@ All training, whether `fit`, `partial_fit` or a search, is `visit`: rows in some
 where something is due by the count of steps. Where the caller cuts his data changes nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -42,17 +42,13 @@ __all__ = [
     "LEAST_CHOICE",
     "NO_CHOICE",
     "Course",
-    "Due",
     "EarlyStopping",
     "OwnState",
     "PlaneModel",
     "PlaneTraining",
     "Snapshot",
     "Walk",
-    "attend",
-    "due_after",
     "next_multiple",
-    "records_after",
     "visit",
 ]
 
@@ -184,17 +180,14 @@ class PlaneModel:
         del self.history[n_notes:]
 
     def note(self) -> None:
-        """A point of the history; its error is that of the steps since the point before."""
-        self.note_at(self.n_steps, self.planes.counts)
-
-    def note_at(self, n_steps: int, counts: Array) -> None:
-        """The same of a state gone by: after so many steps, with these counts."""
+        """Append a point to the history; its error is that of the steps since the point before."""
+        counts = self.planes.counts
         mistakes = int(counts[MISTAKES])
-        steps = n_steps - (self.history[-1][0] if self.history else 0)
+        steps = self.n_steps - (self.history[-1][0] if self.history else 0)
         error = (mistakes - self.mistakes_noted) / steps
         self.mistakes_noted = mistakes
         created, pruned = int(counts[CREATED]), int(counts[PRUNED])
-        self.history.append((n_steps, created - pruned, created, pruned, error))
+        self.history.append((self.n_steps, created - pruned, created, pruned, error))
 
 
 @dataclass
@@ -289,13 +282,6 @@ def _next_record(step: int) -> int:
     return min(power, RECORD_EVERY) if step < RECORD_EVERY else next_multiple(step, RECORD_EVERY)
 
 
-def records_after(step: int) -> Iterator[int]:
-    """Counts of steps after `step` at which the history has a point."""
-    while True:
-        step = _next_record(step)
-        yield step
-
-
 def next_multiple(step: int, interval: int) -> int:
     """The first multiple of `interval` after `step`."""
     return (step // interval + 1) * interval
@@ -330,31 +316,14 @@ def _visit_some(
 ) -> int:
     """Visit the first rows in `order`, up to where something is due; return how many."""
     before = model.n_steps
-    due = due_after(before, walk)
-    part = order[: min(due) - before]
+    next_act, next_note = walk.due(before), _next_record(before)
+    part = order[: min(next_act, next_note) - before]
     model.n_steps = walk.steps(model, data, part, chosen)
     visited = model.n_steps - before
-    attend(model, walk, due, visited < part.size, chosen)
-    return visited
-
-
-class Due(NamedTuple):
-    """Counts of steps at which something happens."""
-
-    act: int  # what the machine does between steps
-    note: int  # a point of the history
-
-
-def due_after(step: int, walk: Walk) -> Due:
-    """What is due next."""
-    return Due(walk.due(step), _next_record(step))
-
-
-def attend(model: PlaneModel, walk: Walk, due: Due, is_full: bool, chosen: Array) -> None:
-    """Do what is due by now, and make room for planes to come."""
-    if model.n_steps == due.act:
+    if model.n_steps == next_act:
         walk.act(model)
-    if is_full or has_idle_tile(model.planes):
+    if visited < part.size or has_idle_tile(model.planes):
         _make_room(model, chosen)
-    if model.n_steps == due.note:
+    if model.n_steps == next_note:
         model.note()
+    return visited

@@ -1,0 +1,149 @@
+"""Trials of settings: the same rows in the same order, settings and left-out rows their own.
+
+The trials of an estimator differ in a parameter or in the part of the rows that they leave out.
+Each becomes, to the bit, what its settings alone would make of those rows in that order. They are
+trained side by side in threads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polyplane.engine.order import in_place, shuffle
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import with_own_page
+from polyplane.engine.steps.hinge import HingeRule
+from polyplane.engine.targets import rows_of
+from polyplane.estimator.fitting.progress import Report, without_errors
+from polyplane.estimator.fitting.resuming import seen_rows
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.validation import TrainingData, weighty
+from polyplane.estimator.planes.kept_rows import keep_some_rows
+from polyplane.estimator.planes.new_models import begun_like
+from polyplane.estimator.planes.passes import has_own_loop, pass_by_itself, passes_of
+from polyplane.estimator.planes.prediction import wrong_rows_of
+from polyplane.estimator.planes.training import EarlyStopping, PlaneTraining
+
+__all__ = [
+    "NO_PART", "Trial", "become_fitted", "count_passes", "members_of", "new_trial",
+    "pass_side_by_side", "take_hinge_steps", "wrong_rows",
+]  # fmt: skip
+
+NO_PART = -1  # what a trial leaves out that visits every row
+MIN_BYTES_FOR_THREADS = (
+    1 << 27
+)  # of rows, read by each trial: a pass over less ends before they help
+
+
+@dataclass
+class Trial:
+    """An estimator with settings of its own, and what it has reached."""
+
+    machine: Any
+    training: PlaneTraining
+    left_out: int = NO_PART  # the part of the rows that it does not visit
+
+
+def new_trial(
+    machine: Any,
+    settings: dict[str, Any],
+    data: TrainingData,
+    labels: Array,
+    seed: int,
+    parts: Array,
+    left_out: int = NO_PART,
+    members: Array | None = None,
+) -> Trial:
+    """Return an estimator like this one with other settings, before its first pass.
+
+    Who makes several that leave out the same may give them their `members`.
+    """
+    own = data._replace(rows=with_own_page(data.rows))
+    if members is None:
+        members = members_of(data, parts, left_out)
+    made, training = begun_like(machine, settings, own, labels, seed, members)
+    return Trial(made, training, left_out)
+
+
+def members_of(data: TrainingData, parts: Array, left_out: int) -> Array:
+    """Return the rows that a trial visits."""
+    members = weighty(in_place(parts.size), data.weights)
+    return members if left_out == NO_PART else members[parts[members] != left_out]
+
+
+def count_passes(trials: Sequence[Trial]) -> int:
+    """Return how many passes the longest of them makes."""
+    return max(
+        passes_of(trial.machine, course.n_rows)
+        for trial in trials
+        for course in trial.training.courses
+    )
+
+
+def take_hinge_steps(trials: Sequence[Trial]) -> bool:
+    """Return True if all steps are those of the hinge loss, without coins and choices kept."""
+    return all(
+        isinstance(model.rule, HingeRule)
+        and model.rule.clone_probability == 0
+        and course.chosen.size == 0
+        and not has_own_loop(trial.machine)
+        for trial in trials
+        for model, course in zip(trial.training.models, trial.training.courses, strict=True)
+    )
+
+
+def wrong_rows(trial: Trial, data: TrainingData, rows: Array) -> Array:
+    """Return which of these rows it gets wrong."""
+    return wrong_rows_of(trial.machine, trial.training, data, rows)
+
+
+def become_fitted(trial: Trial, reader: Any, data: TrainingData, X: Any) -> Any:
+    """Return the estimator of a trial as its own fit would leave it; `reader` has read X."""
+    machine, training = trial.machine, trial.training
+    own = vars(machine)
+    own.update({name: value for name, value in vars(reader).items() if name not in own})
+    training.rows_seen, training.split_seed = seen_rows(data.labels), training.seed
+    training.courses, training.watch = [], EarlyStopping()
+    keep_some_rows(machine, X)
+    return machine
+
+
+def pass_side_by_side(
+    trials: Sequence[Trial], data: TrainingData, parts: Array, n_threads: int, report: Report
+) -> None:
+    """Make one pass of all trials over the rows; `parts` is the part of each row."""
+    if len(trials) * _count_bytes(data.rows) < MIN_BYTES_FOR_THREADS:
+        n_threads = 1
+    alive = [t for t in trials if not all(course.is_over for course in t.training.courses)]
+    for k in range(len(trials[0].training.models)):
+        order = _order(trials, k, data)
+
+        def visit(place: int, report: Report, k: int = k, order: Array = order) -> None:
+            trial = trials[place]
+            model, course = trial.training.models[k], trial.training.courses[k]
+            if not course.is_over:
+                own = data._replace(rows=with_own_page(data.rows))
+                kept = order[parts[order] != trial.left_out]
+                pass_by_itself(trial.machine, model, course, own, kept, report)
+
+        for_each(visit, len(trials), n_threads, without_errors(report))
+    for trial in alive:
+        trial.machine.n_iter_ += 1
+
+
+def _count_bytes(rows: Any) -> int:
+    return sum(part.nbytes for part in rows if isinstance(part, np.ndarray))
+
+
+def _order(trials: Sequence[Trial], k: int, data: TrainingData) -> Array:
+    """The rows of a pass as a fit would mix them: models of one seed mix alike."""
+    models = [trial.training.models[k] for trial in trials]
+    everything = weighty(in_place(data.labels.size), data.weights)
+    order: Array = rows_of(everything, models[0].targets(data))
+    if trials[0].machine.shuffle:
+        shuffle(order, models[0].generator)
+        for model in models[1:]:
+            model.generator.bit_generator.state = models[0].generator.bit_generator.state
+    return order
