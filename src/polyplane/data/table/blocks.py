@@ -45,7 +45,6 @@ class TableBlock(NamedTuple):
     others: dict[int, Any]  # texts or dates by source
     y: Array
     is_bytes: bool  # whether numbers are, but for gaps
-    is_whole: bool = False  # it is known that no number is missing, and all are finite
 
     @property
     def n_rows(self) -> int:
@@ -89,51 +88,12 @@ class TableRows:
             if place is not None and source.kind != ASIDE
         ]
 
-    @property
-    def number_sources(self) -> tuple[int, ...]:
-        """Those that are a number in each row."""
-        sources = self.layout.sources
-        return tuple(i for i, _ in self.read_sources if sources[i].kind in NUMERIC)
-
-    def parsed_block(
-        self,
-        numbers: Array,
-        texts: Mapping[int, Texts],
-        y: Array,
-        is_whole: bool,
-        error_at: ErrorAt,
-    ) -> TableBlock:
-        """Rows of which `number_sources` have been read, but those that are written as texts.
-
-        `y` are labels that are numbers; those that are texts are among these, by position.
-        """
-        number_sources, others = self.number_sources, dict[int, Any]()
-        columns = {i: k for k, i in enumerate(number_sources)}
-        for i, place in self.read_sources:
-            if place in texts:
-                cells = _cells_of_texts(self.layout.sources[i], texts[place], self.path)
-                if i in columns:
-                    numbers[:, columns[i]] = matrix_of([cells], len(numbers))[:, 0]
-                    is_whole = False
-                else:
-                    others[i] = cells
-        label_flaws = np.full(len(numbers), LABELLED)
-        label = self.places.label
-        if label is not None and label in texts:
-            y, label_flaws = _text_labels(texts[label])
-        elif y.size:
-            label_flaws = _flaws(y, np.isnan(y))
-        block = TableBlock(numbers, number_sources, others, y, not number_sources, is_whole)
-        return self._without_flaws(block, label_flaws, error_at)
-
     def _without_flaws(
         self, block: TableBlock, label_flaws: Array, error_at: ErrorAt
     ) -> TableBlock:
         """The rows that are sound."""
         numbers, others, y = block.numbers, block.others, block.y
-        keep = self.sound_rows(
-            numbers, others, label_flaws, error_at, block.number_sources, is_whole=block.is_whole
-        )
+        keep = self.sound_rows(numbers, others, label_flaws, error_at, block.number_sources)
         if keep.all():
             return block
         others = {i: _kept(cells, keep) for i, cells in others.items()}
@@ -153,17 +113,13 @@ class TableRows:
         error_at: ErrorAt,
         number_sources: Sequence[int],
         may_fill: bool = True,
-        is_whole: bool = False,
     ) -> Array:
-        """True where a row is kept: its numbers are finite, and missing values are allowed.
-
-        Where it is known that all numbers are there and finite, they are not looked at.
-        """
+        """True where a row is kept: its numbers are finite, and missing values are allowed."""
         policy = self.layout.missing
         policy = ERROR if policy == FILL and not may_fill else policy
         asks = policy in (ERROR, SKIP)
         lacks = [_lacks(cells) for cells in others.values()] if asks else []
-        is_sound = is_whole or bool(np.isfinite(numbers).all())
+        is_sound = bool(np.isfinite(numbers).all())
         is_sound = is_sound or (not asks and not np.isinf(numbers).any())
         if is_sound and not any(map(np.any, [*lacks, label_flaws])):
             return np.ones(len(numbers), np.bool_)

@@ -66,10 +66,9 @@ def _as_one(pieces: Iterable[TableBlock | Chunk]) -> Iterator[TableBlock | Chunk
         y = np.concatenate([block.y for block in blocks])
         others = {i: _joined([block.others[i] for block in blocks]) for i in blocks[0].others}
         is_bytes = all(block.is_bytes for block in blocks)
-        is_whole = all(block.is_whole for block in blocks)
         first = blocks[0].number_sources
         blocks.clear()
-        yield TableBlock(numbers, first, others, y, is_bytes, is_whole)
+        yield TableBlock(numbers, first, others, y, is_bytes)
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -79,8 +78,6 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     """The rows of X; a layout that is open is learned from them, or grows."""
     learns = not layout.is_learned
-    if not learns and block.is_whole and not block.others and not layout.categories.width:
-        return block.numbers
     if learns:
         learn_kinds(block.others, layout)
     block = _settled(block, layout, path)
@@ -115,7 +112,7 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
 
 def _gaps_of(block: TableBlock, numbers: Array) -> Array | None:
     """True where a number is missing; None if none is."""
-    if numbers.dtype.kind != "f" or (block.is_whole and not block.others):
+    if numbers.dtype.kind != "f":
         return None
     lacks: Array = np.isnan(numbers)
     return lacks if lacks.any() else None
