@@ -8,7 +8,7 @@ WORKERS := 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env browser facts demo test check lint format bench test-oldest test-cluster fuzz fuzz-coverage nightly hook clean
+.PHONY: help env browser demo test check lint format bench test-oldest test-cluster fuzz fuzz-coverage nightly hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -79,9 +79,6 @@ test-cluster: env  ## train on a scheduler and workers that are processes of the
 	@POLYPLANE_CLUSTER=1 $(BIN)/python -m pytest tests/backends/test_separate_processes.py
 
 SECONDS := 60
-facts: env  ## write down what the command line says of algorithms (parameters.json)
-	@$(BIN)/python -m polyplane.cli.options.facts
-
 fuzz: env  ## read random files for a minute, or SECONDS=n, and compare with the plain rules
 	@echo 'Reading random files for $(SECONDS) seconds a format.'
 	@$(BIN)/python -m tests.data.fuzz --seconds $(SECONDS)

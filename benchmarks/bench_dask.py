@@ -14,12 +14,12 @@ import numpy as np
 from dask.delayed import delayed
 from distributed import Client, LocalCluster
 
+from benchmarks.infinite_digits import infinite_digits
 from benchmarks.race import publish, table
 from benchmarks.tuning import error
 from polyplane import AMMClassifier, save
 from polyplane.backends import dask_cluster
 from polyplane.backends.dask_cluster import bytes_sent
-from polyplane.data.sets.infinite_digits import infinite_digits
 from polyplane.estimator.files.saving import packed
 from tests.real_data import mnist_bytes
 

@@ -8,10 +8,10 @@ import time
 
 import numpy as np
 
+from benchmarks.infinite_digits import infinite_digits
 from benchmarks.race import publish, table
 from benchmarks.tuning import error
 from polyplane import AMMClassifier
-from polyplane.data.sets.infinite_digits import infinite_digits
 from tests.real_data import mnist_bytes
 
 ROWS = 8_100_000

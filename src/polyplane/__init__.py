@@ -42,7 +42,7 @@ _HOMES = {
     "to_c": "polyplane.estimator.files.exporting",
     "to_onnx": "polyplane.estimator.files.exporting",
 }
-_MODULES = {"datasets": "polyplane.data.sets.datasets", "plots": "polyplane.report.plots"}
+_MODULES = {"plots": "polyplane.report.plots"}
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
 

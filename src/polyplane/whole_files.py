@@ -1,119 +1,88 @@
-"""Files that appear under their names only when they are whole: a failure leaves what was there.
-
-Until then a file is called `.NAME.PID.unfinished` and locked. One that a killed process has left is
-not locked any more, and the next who writes that name removes it. Errors name the file that was
-asked for.
-"""
+"""Files that appear under their names only when they are whole: a failure leaves what was there."""
 
 import contextlib
 import errno
 import os
-import re
+import secrets
+import stat
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO
-
-try:
-    import fcntl
-except ImportError:  # Windows, where no file that is open can be removed
-    fcntl = None  # type: ignore[assignment]
+from typing import BinaryIO
 
 __all__ = ["errors_named", "whole_file"]
 
-HAS_LOCKS = fcntl is not None
+NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+MAX_NAME_KEPT = 40  # characters of the name that the temporary file's name repeats
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file beside the one named, which takes its place once all has reached the disk."""
-    if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "is a folder, a pipe or a device: name a file", str(path))
-    _remove_abandoned(path)
+    """Yield a temporary file that replaces `path` once its content is on the disk.
+
+    The file keeps the mode of the one that it replaces, and a symbolic link is written through.
+    Errors of the system name `path`. A process that is killed leaves the temporary file,
+    `.NAME.RANDOM.unfinished`, in the folder.
+    """
     with errors_named(path):
-        file, unfinished = _unfinished_file(path)
-    with file:  # which locks it
-        try:
+        target, mode = _target_of(path)
+        temporary = target.with_name(
+            f".{target.name[:MAX_NAME_KEPT]}.{secrets.token_hex(8)}.unfinished"
+        )
+        file = os.fdopen(os.open(temporary, NEW_FILE, 0o666 if mode is None else mode), "wb")
+    try:
+        with _unnamed_errors_named(path):
             yield file
             file.flush()
             os.fsync(file.fileno())
-            if not HAS_LOCKS:  # Windows moves no file that is open
-                file.close()
-            with errors_named(path):
-                os.replace(unfinished, path)
-        except BaseException:
-            if not HAS_LOCKS:
-                file.close()
-            unfinished.unlink(missing_ok=True)
-            raise
-    _sync_folder(path.parent)
+        with errors_named(path):
+            file.close()
+            if mode is not None:
+                os.chmod(temporary, mode)
+            os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what is still buffered is written in vain
+            file.close()
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
 
 
 @contextlib.contextmanager
 def errors_named(path: Path) -> Iterator[None]:
-    """Errors of the system about files that the user has not named, with the one they have."""
+    """Raise errors of the system about files that the user has not named with the name given."""
     try:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _unfinished_file(path: Path) -> tuple[Any, Path]:
-    """An empty file that is ours alone, and its name."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-    for attempt in count():
-        owner = f"{os.getpid()}-{attempt}" if attempt else f"{os.getpid()}"
-        unfinished = path.with_name(f".{path.name}.{owner}.unfinished")
-        file = os.fdopen(os.open(unfinished, flags, 0o666), "wb")
-        if _is_locked_now(file) and _is_still(unfinished, file):
-            file.truncate(0)
-            return file, unfinished
-        file.close()
-    raise AssertionError("there is always one more name")
-
-
-def _is_locked_now(file: Any) -> bool:
-    """Lock the file, where that is possible; False where another thread or process has done so."""
-    if HAS_LOCKS:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # a file system without locks
-            pass
-    return True
-
-
-def _is_still(path: Path, file: Any) -> bool:
-    """Whether the name is that of the file: who removes abandoned files may have been faster."""
+@contextlib.contextmanager
+def _unnamed_errors_named(path: Path) -> Iterator[None]:
+    """Add the name to errors of the system that have none, such as those of a full disk."""
     try:
-        return not HAS_LOCKS or os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _target_of(path: Path) -> tuple[Path, int | None]:
+    """Return the file to which links lead, and its mode; None if there is no file yet."""
+    if "\0" in os.fspath(path):
+        raise OSError(errno.EINVAL, "the name holds a null character")
+    target = Path(os.path.realpath(path))
+    try:
+        mode = os.stat(path).st_mode
     except FileNotFoundError:
-        return False
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove what killed processes have left of the file; what is locked is at work."""
-    name = re.compile(rf"\.{re.escape(path.name)}\.\d+(-\d+)?\.unfinished")
-    with contextlib.suppress(OSError):
-        for other in [
-            entry.path for entry in os.scandir(path.parent) if name.fullmatch(entry.name)
-        ]:
-            with contextlib.suppress(OSError):
-                _remove_if_unlocked(other)
-
-
-def _remove_if_unlocked(path: str) -> None:
-    if not HAS_LOCKS:
-        os.unlink(path)
-        return
-    with open(path, "rb+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError where there are no locks
-        os.unlink(path)
+        return target, None
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "is a folder, a pipe or a device: name a file")
+    return target, stat.S_IMODE(mode)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name outlive a power cut, where the system knows how."""
+    """Let the new name outlive a power cut, where the system can do that."""
     with contextlib.suppress(OSError):
         number = os.open(folder, os.O_RDONLY)
         try:

@@ -3,17 +3,17 @@
 import re
 
 from polyplane.cli import failures
-from polyplane.cli.options.verb_list import VERBS, verb_called
+from polyplane.cli.program import program
 from tests.cli.documented import PAGE, check
 
 
 def test_every_verb_is_on_the_page_with_an_example_that_parses():
     text = PAGE.read_text()
-    for name in VERBS:
+    for name in program.commands:
         (example,) = re.findall(
             rf"^\| `{name}` \| `polyplane {name}\b(.*?)` \|", text, re.MULTILINE
         )
-        known = {one for option in verb_called(name).options for one in option.spellings}
+        known = {one for option in program.commands[name].params for one in option.opts}
         assert set(re.findall(r"(?<=\s)--?[a-z][a-z-]*", example)) <= known
 
 
@@ -27,7 +27,15 @@ def test_every_exit_code_is_on_the_page():
 
 def test_keys_of_a_training_are_those_on_the_page(call, files, tmp_path):
     done = call(
-        "train", files / "rows.csv", "-a", "amm", "--epochs", "1", "-m", tmp_path / "m", "--json"
+        "train",
+        files / "rows.csv",
+        "-a",
+        "amm",
+        "--set",
+        "max_iter=1",
+        "-m",
+        tmp_path / "m",
+        "--json",
     )
     found = check("train", done.out)
     assert found["algorithm"] == "AMMClassifier"

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from tests.contract.conftest import sees_every_storage
-from tests.contract.sameness import assert_same_model, has_planes, scores_of
+from tests.contract.sameness import assert_same_model, has_planes, scores_of, set_where_there
 from tests.definition import multiplies
 
 
@@ -320,3 +320,15 @@ def test_a_refused_chunk_leaves_the_model_as_it_was(streaming_machine, X, y, uns
     model = streaming_machine.partial_fit(X, y)
     model.predict(X)
     assert_refused_without_harm(model, "partial_fit", unsound, X, y)
+
+
+def test_classes_for_which_memory_is_short_leave_the_model_as_it_was(streaming_machine, X, y):
+    set_where_there(streaming_machine, multi_class="ovo")
+    twin = clone(streaming_machine).partial_fit(X, y)
+    model = streaming_machine.partial_fit(X, y)
+    model.predict(X)
+    too_many = lambda X, y: dict(X=X, y=y, classes=np.arange(400_000)), "GB of memory"
+    assert_refused_without_harm(model, "partial_fit", too_many, X, y)
+    for one in (model, twin):
+        one.partial_fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))

@@ -19,7 +19,7 @@ class ModelFile:
         with safe_open(path, framework="np") as file:
             self.metadata = file.metadata()
             self.arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        assert self.metadata["format"] == "5"
+        assert self.metadata["format"] == "1"
         self.model = json.loads(self.metadata["polyplane"])["prediction"]
         self.labels = self.model["labels"]["values"]
         self.path = "planes" if self.model["planes"] else "support_vectors"
@@ -75,8 +75,8 @@ class ModelFile:
         constant = about["constant"]
         if about["products"]:
             X, constant = products(X, about["products"]), constant * about["products"]["coef0"]
-        elif about["columns"] and about["columns"]["ranks"]:
-            X = self.ranked(self.turned(X, about["columns"]), about["columns"])
+        elif about["columns"] and about["columns"]["hats"] is not None:
+            X = self.with_hats(self.turned(X, about["columns"]))
         elif "prediction.features.columns.used" in self.arrays:
             X = X[:, self.arrays["prediction.features.columns.used"]]
         return np.hstack([np.full((len(X), 1), constant), X])
@@ -96,25 +96,16 @@ class ModelFile:
         ]
         return np.hstack([X, np.stack(ranks, axis=1) @ of("weights")])
 
-    def ranked(self, X, about):
-        """Linear features of all columns, and hats behind them."""
-
-        def of(name):
-            return self.arrays[f"prediction.features.columns.ranks.{name}"]
-
-        starts, n_columns = of("knot_starts"), X.shape[1]
-        out = np.zeros((len(X), about["features"]))
-        for j in range(n_columns):
-            knots = slice(starts[j], starts[j + 1])
-            v = X[:, j] if starts[j] == starts[j + 1] else None
-            if v is None:
-                v = np.interp(X[:, j], of("knots")[knots], of("ranks")[knots])
-            out[:, j] = (v - of("shifts")[j]) * of("factors")[j]
-            for i in range(of("n_hats")[j]):
-                p = v * (of("n_hats")[j] - 1)
-                hat = np.maximum(0, 1 - np.abs(p - i))
-                out[:, of("first_hat")[j] + i] = about["ranks"]["height"] * hat
-        return out
+    def with_hats(self, X):
+        """Columns without knots, 0 in place of the others, and hats behind them."""
+        starts = self.arrays["prediction.features.columns.hats.knot_starts"].tolist()
+        knots = self.arrays["prediction.features.columns.hats.knots"]
+        linear, hats = X.copy(), np.zeros((len(X), len(knots)))
+        for j, (a, b) in enumerate(itertools.pairwise(starts)):
+            for k in range(a, b):
+                linear[:, j] = 0
+                hats[:, k] = np.interp(X[:, j], knots[a:b], np.arange(a, b) == k)
+        return np.hstack([linear, hats])
 
     # ---- planes ------------------------------------------------------------------------------
 

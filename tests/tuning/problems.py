@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from polyplane.data.sets.shapes import checkerboard
+from benchmarks.shapes import checkerboard
 
 
 def columns(n, width=4, seed=0):

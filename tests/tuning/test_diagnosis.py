@@ -1,5 +1,7 @@
 """Advice follows from errors: each verdict from numbers that call for it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,41 @@ def test_verdicts_follow_from_errors(errors, verdict, machine):
     found = advice(runs_of(**errors), labels())
     assert (found.verdict, found.machine) == (verdict, machine)
     assert found.sentence.endswith(".")
+
+
+@pytest.mark.parametrize(("n_wrong", "verdict"), [(18, "linear"), (72, "more-data")])
+def test_an_error_of_less_than_half_a_point_asks_for_no_more_rows(n_wrong, verdict):
+    """As of 6,000 rows whose classes a plane parts, with a few of them wrong."""
+    n = 6_000
+    made = {name: [run_of(name, np.arange(n) < n_wrong)] for name in MACHINES}
+    made["majority"] = [run_of("majority", labels(n) == 1)]
+    made["amm"] = [run_of("amm", np.arange(n) < n_wrong - 4)]
+    assert advice(made, labels(n)).verdict == verdict
+
+
+@pytest.mark.parametrize(("n_planes", "verdict"), [(2, "linear"), (3, "piecewise-linear")])
+def test_a_model_of_one_plane_a_class_is_linear_itself(n_planes, verdict):
+    made = runs_of(others=0.2, amm=0.05)
+    made["amm"][0].model = SimpleNamespace(n_planes_=n_planes, classes_=np.arange(2))
+    found = advice(made, labels())
+    assert found.verdict == verdict
+    assert ("its model is one plane a class" in found.sentence) == (verdict == "linear")
+
+
+def test_a_lead_that_is_probably_no_luck_is_taken_and_said_to_be_probable():
+    """As on titanic: 2.5 points, p = 0.007."""
+    n = 891
+    wrong = np.arange(n) < 180
+    better = wrong.copy()
+    better[:50], better[400:428] = False, True
+    made = {name: [run_of(name, wrong)] for name in MACHINES}
+    made["majority"] = [run_of("majority", np.arange(n) < 340)]
+    made["polyplane"] = [run_of("polyplane", better)]
+    lead = lead_of(made["polyplane"][0], made["linear"][0])
+    assert 0.005 < lead.p < 0.02
+    found = advice(made, labels(n))
+    assert (found.verdict, found.machine) == ("piecewise-linear", "polyplane")
+    assert found.sentence.startswith(f"It is probably piecewise-linear (p = {lead.p:.2g})")
 
 
 @pytest.mark.parametrize("errors", [{"others": 0.5}, {"others": 0.3, "cpm": 0.25}])

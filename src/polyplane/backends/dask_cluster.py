@@ -24,7 +24,6 @@ from polyplane.backends.dask_look import explore, sample
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, default_client
 from polyplane.backends.dask_partitions import mix_rows, partitions_of
-from polyplane.backends.dask_path import alpha_path
 from polyplane.backends.dask_prediction import Evaluation, evaluate, predict
 from polyplane.backends.dask_rounds import (
     ALIKE,
@@ -50,7 +49,7 @@ from polyplane.estimator.input.tables import layout_of
 from polyplane.estimator.planes.rounds.travelling_models import completed, count_passes
 
 __all__ = [
-    "ALIKE", "ROUNDS", "Evaluation", "alpha_path", "bytes_sent", "evaluate", "explore", "fit",
+    "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "explore", "fit",
     "mix_rows", "partial_fit", "predict", "sample",
 ]  # fmt: skip
 
@@ -129,7 +128,7 @@ def _make_passes(
     with progress(*shown, is_elsewhere=True) as report:
         for stretch in plan.stretches(n_done, n_passes):
             told = partial(_report, report, int(unpacked(model).n_planes_))
-            (model,) = one_stretch(rows.client, [model], plan, stretch, n_passes, alike, told)
+            model = one_stretch(rows.client, model, plan, stretch, n_passes, alike, told)
             if stretch[1] == n_passes and sample is not None:
                 task = rows.client.submit(_completed, model, sample, pure=False)
                 model = result_of_sample(task)

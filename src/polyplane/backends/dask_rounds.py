@@ -1,7 +1,6 @@
 """A round of several learners on a Dask cluster: who learns what, the tasks, and their mixture.
 
-What a task does is in `estimator/planes/rounds/`; where it runs is settled here. A fit has one
-model in a round, a search several: each task does its part for all of them.
+What a task does is in `estimator/planes/rounds/`; where it runs is settled here.
 """
 
 import math
@@ -24,7 +23,6 @@ from polyplane.backends.dask_rows import (
 )
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.pack import NO_PART
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, save
 from polyplane.estimator.fitting.resuming import interrupts_wait
@@ -43,10 +41,9 @@ from polyplane.estimator.planes.rounds.travelling_models import (
     mixed_shares,
     writes_rows_out,
 )
-from polyplane.tuning.held_out import parts_of
 
 __all__ = [
-    "ALIKE", "MIXES", "Bundle", "HeldOut", "Learner", "Plan", "after_round", "check_mixes",
+    "ALIKE", "MIXES", "Learner", "Parcel", "Plan", "after_round", "check_mixes",
     "mixture_of", "one_stretch", "plan_of", "rows_as_seen", "together",
 ]  # fmt: skip
 
@@ -168,18 +165,18 @@ def _neighbours(rows: LoadedRows, learners: int | None) -> list[list[int]]:
 # ---- what travels ------------------------------------------------------------------------
 
 
-class Bundle:
-    """What a task hands on of all models of a round: models, learners on their way, or shares.
+class Parcel:
+    """What a task hands on: a model, a learner on its way, its share of a mixture, or rows.
 
-    Dask decides by the bytes of a result where tasks run, and counts traffic by them. Of tuples and
-    dicts it weighs ten parts at random: for the same model that was a tenth of the truth, or twice.
+    Dask decides by the bytes of a result where tasks run, and counts traffic by them. For tuples
+    and dicts it samples ten parts at random: for one model that was a tenth of the truth, or twice.
     """
 
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self.parts = list(parts)
+    def __init__(self, content: Any) -> None:
+        self.content = content
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + _count_bytes(self.parts)
+        return object.__sizeof__(self) + _count_bytes(self.content)
 
 
 def _count_bytes(value: Any) -> int:
@@ -194,22 +191,22 @@ def _count_bytes(value: Any) -> int:
     return 8  # a number
 
 
-class SeenRows(Bundle):
-    """A partition as the steps of all models of a training see it."""
+class SeenRows(Parcel):
+    """A partition as the steps of a training see it."""
 
     def __init__(self, y: Array, data: TrainingData) -> None:
-        super().__init__([y, data])
+        super().__init__((y, data))
 
     @property
     def y(self) -> Array:
         """Its labels."""
-        labels: Array = self.parts[0]
+        labels: Array = self.content[0]
         return labels
 
     @property
     def data(self) -> TrainingData:
         """Its rows."""
-        seen: TrainingData = self.parts[1]
+        seen: TrainingData = self.content[1]
         return seen
 
 
@@ -223,7 +220,7 @@ def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRo
     n_workers = max(1, len(rows.client.nthreads()))
     if not writes_rows_out(machine) or n_bytes > LEG_BYTES * n_workers:
         return rows
-    (shared,) = rows.client.scatter([Bundle([model])], broadcast=True, hash=False)
+    (shared,) = rows.client.scatter([Parcel(model)], broadcast=True, hash=False)
     holders = holders_of(rows.client, rows.chunks)
     seen = [
         rows.client.submit(_as_seen, shared, chunk, number, pure=False, **near(holders[chunk.key]))
@@ -233,62 +230,48 @@ def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRo
     return rows._replace(chunks=seen)
 
 
-class HeldOut(NamedTuple):
-    """Rows that single models of a round do not visit: one part of each partition."""
-
-    n_parts: int
-    seed: int
-    left_out: Sequence[int]  # by each model: its part, or NO_PART
-
-    def parts(self, y: Array, number: int) -> Array:
-        """The part of each row of a partition; of the first as if it were all rows."""
-        return parts_of(y, self.n_parts, [self.seed, number] if number else self.seed)
-
-
 # ---- a round -----------------------------------------------------------------------------
 
 
 def one_stretch(
     client: Client,
-    models: Sequence[PackedModel],
+    model: PackedModel,
     plan: Plan,
     stretch: tuple[int, int],
     n_passes: int,
     alike: float,
     report: Callable[[int], None],
-    held_out: HeldOut | None = None,
-) -> Sequence[PackedModel]:
+) -> PackedModel:
     """The rounds of a pass over all rows, or the one of several, of so many in all."""
     n_done, n_after = stretch
     n_rounds = len(plan.rounds)
     for k, learners in enumerate(plan.rounds):
         n_ended = n_after - n_done if k + 1 == n_rounds else 0
         moment = Moment(n_done * n_rounds + k, n_passes * n_rounds, n_ended)
-        models = _one_round(client, models, learners, moment, alike, report, held_out)
-    return models
+        model = _one_round(client, model, learners, moment, alike, report)
+    return model
 
 
 def _one_round(
     client: Client,
-    before: Sequence[PackedModel],
+    before: PackedModel,
     learners: Sequence[Learner],
     moment: Moment,
     alike: float,
     report: Callable[[int], None],
-    held_out: HeldOut | None,
-) -> Sequence[PackedModel]:
+) -> PackedModel:
     """All learners over what is theirs in the round, and the mixture."""
-    (models,) = client.scatter([Bundle(before)], broadcast=True, hash=False)
+    (model,) = client.scatter([Parcel(before)], broadcast=True, hash=False)
     holders = holders_of(client, [part.chunk for one in learners for part in one.parts])
-    begun_here, n_rows, numbers = [models], {}, dict[Any, int]()
+    begun_here, n_rows, numbers = [model], {}, dict[Any, int]()
     try:
         ends = []
         for one in learners:
-            along = models
+            along = model
             for leg in _legs(one, holders, moment, len(learners) == 1):
                 chunks = [part.chunk for part in leg.parts]
                 here, told = near(holders[chunks[0].key]), leg.told()
-                along = client.submit(_learn, along, chunks, told, held_out, pure=False, **here)
+                along = client.submit(_learn, along, chunks, told, pure=False, **here)
                 begun_here.append(along)
                 n_rows[along] = leg.count_rows()
                 numbers |= {along.key: leg.parts[0].number}
@@ -296,12 +279,12 @@ def _one_round(
             ends.append(along)
         last = ends[0]
         if len(ends) > 1:
-            last = mixture_of(client, models, ends, moment, alike, begun_here)
+            last = mixture_of(client, model, ends, moment, alike, begun_here)
         for along in as_completed(n_rows):
             report(n_rows[along])
         with faults_in_words(numbers):
-            reached: Bundle = last.result()
-        return reached.parts
+            reached: PackedModel = last.result().content
+        return reached
     except BaseException:
         client.cancel(begun_here)
         raise
@@ -355,74 +338,56 @@ def _legs(
 
 def mixture_of(
     client: Client,
-    models: Any,
+    model: Any,
     shares: list[Any],
     moment: Moment,
     alike: float,
     begun_here: list[Any],
 ) -> Any:
-    """The next models of the shares of a round, by a tree of pairs: no task holds more than two."""
+    """The next model of the shares of a round, by a tree of pairs: no task holds more than two."""
     level = shares
     while len(level) > 2:
         pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
         level = [
-            client.submit(_mixed_each, *pair, alike, pure=False) if len(pair) == 2 else pair[0]
+            client.submit(_mixed, *pair, alike, pure=False) if len(pair) == 2 else pair[0]
             for pair in pairs
         ]
         begun_here += level
-    return client.submit(_next_each, models, *level, alike, moment, pure=False)
+    return client.submit(_next, model, *level, alike, moment, pure=False)
 
 
 # ---- tasks -------------------------------------------------------------------------------
 
 
-def _learn(before: Bundle, chunks: Sequence[Any], leg: Leg, held_out: HeldOut | None) -> Bundle:
-    """All models after one leg of a learner; chunks are rows as they came, or as they are seen."""
-    if held_out is None:
-        everything = [None] * len(chunks)
-        return Bundle([leg.end(_gone(start, chunks, leg, everything)) for start in before.parts])
-    numbered = zip(chunks, leg.parts, strict=True)
-    parts = [held_out.parts(chunk.y, part.number) for chunk, part in numbered]
-    ends = []
-    for start, fold in zip(before.parts, held_out.left_out, strict=True):
-        visited = [None if fold == NO_PART else np.not_equal(one, fold) for one in parts]
-        ends.append(leg.end(_gone(start, chunks, leg, visited)))
-    return Bundle(ends)
+def _learn(before: Parcel, chunks: Sequence[Any], leg: Leg) -> Parcel:
+    """The model after one leg of a learner; chunks are rows as they came, or as they are seen."""
+    journey, task = Journey(before.content), leg.task
+    for _ in range(leg.n_times):
+        for chunk, part in zip(chunks, leg.parts, strict=True):
+            try:
+                if isinstance(chunk, SeenRows):
+                    journey.visit_seen(chunk.data, task, leg.piece)
+                else:
+                    journey.visit(chunk.X, chunk.y, task, leg.piece)
+            except (TypeError, ValueError) as error:
+                raise unusable(part.number, error) from error
+            task = None
+    return Parcel(leg.end(journey))
 
 
-def _as_seen(models: Bundle, chunk: Chunk, number: int) -> SeenRows:
+def _as_seen(model: Parcel, chunk: Chunk, number: int) -> SeenRows:
     try:
-        return SeenRows(chunk.y, as_seen(models.parts[0], chunk.X, chunk.y))
+        return SeenRows(chunk.y, as_seen(model.content, chunk.X, chunk.y))
     except (TypeError, ValueError) as error:
         raise unusable(number, error) from error
 
 
-def _gone(start: Any, chunks: Sequence[Any], leg: Leg, visited: Sequence[Array | None]) -> Journey:
-    """One model after the leg."""
-    journey, task = Journey(start), leg.task
-    for _ in range(leg.n_times):
-        for chunk, part, own in zip(chunks, leg.parts, visited, strict=True):
-            try:
-                if isinstance(chunk, SeenRows):
-                    journey.visit_seen(chunk.data, task, leg.piece, own)
-                else:
-                    journey.visit(chunk.X, chunk.y, task, leg.piece, own)
-            except (TypeError, ValueError) as error:
-                raise unusable(part.number, error) from error
-            task = None
-    return journey
+def _mixed(first: Parcel, second: Parcel, alike: float) -> Parcel:
+    return Parcel(mixed_shares(first.content, second.content, alike))
 
 
-def _mixed_each(first: Bundle, second: Bundle, alike: float) -> Bundle:
-    pairs = zip(first.parts, second.parts, strict=True)
-    return Bundle([mixed_shares(*pair, alike) for pair in pairs])
-
-
-def _next_each(
-    models: Bundle, first: Bundle, second: Bundle, alike: float, moment: Moment
-) -> Bundle:
-    each = zip(models.parts, first.parts, second.parts, strict=True)
-    return Bundle([mixed_model(*one, alike, moment) for one in each])
+def _next(model: Parcel, first: Parcel, second: Parcel, alike: float, moment: Moment) -> Parcel:
+    return Parcel(mixed_model(model.content, first.content, second.content, alike, moment))
 
 
 def after_round(

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, Future, dask, default_client
 from polyplane.backends.dask_partitions import Partition, is_dask_frame, partitions_of, told_apart
-from polyplane.backends.dask_rounds import ALIKE, Bundle, after_round, mixture_of
+from polyplane.backends.dask_rounds import ALIKE, Parcel, after_round, mixture_of
 from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near, unusable
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
@@ -187,7 +187,7 @@ def _one_round(
 ) -> PackedModel:
     """A task a learner, and the mixture."""
     workers = sorted(client.nthreads())
-    (model,) = client.scatter([Bundle([before])], broadcast=True, hash=False)
+    (model,) = client.scatter([Parcel(before)], broadcast=True, hash=False)
     begun_here = [model]
     try:
         for number, group in enumerate(groups):
@@ -197,16 +197,16 @@ def _one_round(
         last = begun_here[1]
         if len(groups) > 1:
             last = mixture_of(client, model, begun_here[1:], moment, alike, begun_here)
-        reached: list[PackedModel] = last.result().parts
-        return reached[0]
+        reached: PackedModel = last.result().content
+        return reached
     except BaseException:
         client.cancel(begun_here)
         raise
 
 
-def _learn(models: Bundle, sealed: _Sealed, end: Callable[[Journey], Any]) -> Bundle:
+def _learn(model: Parcel, sealed: _Sealed, end: Callable[[Journey], Any]) -> Parcel:
     """What a learner has reached after its partitions."""
-    journey = Journey(models.parts[0])
+    journey = Journey(model.content)
     for source in sealed.sources:
         try:
             chunk = source.chunk()
@@ -216,4 +216,4 @@ def _learn(models: Bundle, sealed: _Sealed, end: Callable[[Journey], Any]) -> Bu
             raise
         except (OSError, TypeError, ValueError) as error:
             raise unusable(source.number, error) from error
-    return Bundle([end(journey)])
+    return Parcel(end(journey))

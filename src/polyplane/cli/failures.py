@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -19,11 +20,13 @@ __all__ = [
     "NO_READER",
     "CallError",
     "exit_code_of",
+    "interrupted_code",
     "tell",
 ]
 
 DONE, BAD_INPUT, BAD_CALL = 0, 1, 2
-INTERRUPTED, NO_READER = 130, 141  # as a shell says of a program that Ctrl-C or a pipe has ended
+BY_SIGNAL = 128  # plus the number of the signal, as a shell says of a program that one has ended
+INTERRUPTED, NO_READER = BY_SIGNAL + signal.SIGINT, 141
 HINTS = {
     errno.ENOSPC: "make room, or name another place",
     errno.EACCES: "check the permissions of the file and its folder",
@@ -57,7 +60,7 @@ def _code_and_words(error: BaseException) -> int:
         return NO_READER
     if isinstance(error, KeyboardInterrupt):
         tell("Stopped. Nothing was left half-written.")
-        return INTERRUPTED
+        return interrupted_code(error)
     if isinstance(error, CallError):
         tell(str(error))
         return BAD_CALL
@@ -77,6 +80,11 @@ def _code_and_words(error: BaseException) -> int:
         "Run it again with --debug for the details, and please report them."
     )
     return BAD_INPUT
+
+
+def interrupted_code(error: KeyboardInterrupt) -> int:
+    """Return the exit code after an interrupt: that of the signal, if the error names one."""
+    return BY_SIGNAL + error.args[0] if error.args else INTERRUPTED
 
 
 def in_options(sentence: str) -> str:

@@ -1,49 +1,43 @@
-"""The program `polyplane`: help without delay, everything else through click."""
+"""The program `polyplane`: it answers with an exit code and one sentence, whatever goes wrong."""
 
 import os
 import sys
 from collections.abc import Sequence
 
-from polyplane.cli.failures import CallError, exit_code_of
-from polyplane.cli.options.help_text import help_of, overview
-from polyplane.cli.options.verb_list import VERBS, verb_called
+import click
+
+from polyplane.cli.failures import BAD_CALL, CallError, exit_code_of, tell
+from polyplane.cli.program import program
 
 __all__ = ["main"]
 
-COMPLETION = "_POLYPLANE_COMPLETE"  # set by a shell that asks what could come next
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return the exit code."""
+    """Run a command line; return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    closed = _closed_streams(words)
+    closed = _closed_stream(words)
     if closed is not None:
         return exit_code_of(lambda: _refuse(closed), is_debug=False)
     _accept_any_text()
-    text = None if COMPLETION in os.environ else _help_asked(words)
-    if text is not None:
-        return exit_code_of(lambda: print(text), is_debug=False)
     return exit_code_of(lambda: _run(words), is_debug="--debug" in words)
 
 
 def _run(words: list[str]) -> int:
-    from polyplane.cli.app import run  # noqa: PLC0415  click alone takes longer than help may
-
-    return run(words)
-
-
-def _help_asked(words: list[str]) -> str | None:
-    """The help that the words ask for, if they do."""
-    if words and words[0] in VERBS:
-        options = words[: words.index("--")] if "--" in words else words
-        return help_of(verb_called(words[0], words)) if "--help" in options else None
-    if words in ([], ["--help"]):
-        return overview([verb_called(name) for name in VERBS])
-    return None
+    try:
+        code = program.main(args=words, prog_name="polyplane", standalone_mode=False)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx is not None else "polyplane"
+        message = error.format_message()
+        tell(f"{message}{'' if message.endswith(('.', '?', '?)')) else '.'} See `{path} --help`.")
+        return BAD_CALL
+    return int(code or 0)
 
 
-def _closed_streams(words: list[str]) -> str | None:
-    """What is needed and was closed by who called us (`>&-`): Python then has None in its place."""
+def _closed_stream(words: list[str]) -> str | None:
+    """Return what is wrong if a stream that is needed was closed by the caller (`>&-`).
+
+    Python then has None in its place.
+    """
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  for the life of the process
     if sys.stdout is None:
@@ -59,7 +53,7 @@ def _refuse(sentence: str) -> None:
 
 
 def _accept_any_text() -> None:
-    """A terminal that knows only ASCII gets question marks, not an error."""
+    """Let a terminal that takes only ASCII show question marks instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
         if not encoding.startswith("utf") and hasattr(stream, "reconfigure"):

@@ -117,6 +117,13 @@ def _check_names(kind: str, names: Sequence[str] | None) -> None:
 
 
 def _check_place(path: Path) -> None:
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # a long name, or one with a null
+        why = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot be written ({why}): choose another name", str(path)) from None
     if path.is_dir():
         raise DataError("is a folder: name a file in it", str(path))
     if path.exists() and not path.is_file():  # taking its place would be the end of a device

@@ -544,7 +544,7 @@ class PolyplaneClassifier(SearchedFit):
         return start_of(training).calibration
 
     def _own_of_fitted(self, model: FittedModel) -> Start:
-        features: Any = model.features  # a folded map is all that prediction needs
+        features: Any = model.features
         record: Any = model.record
         return Start(features.columns if features else None, record.calibration)
 
@@ -573,7 +573,7 @@ class PolyplaneClassifier(SearchedFit):
         check_is_fitted(self)
         settings = {name: self._setting(name) for name in IN_STREAM}
         columns = start_of(self._training).columns
-        if isinstance(columns, ColumnMap) and columns.is_as_is:  # as a stream finds out by itself
+        if columns is not None and columns.is_as_is:  # as a stream finds out by itself
             settings["columns"] = AS_IS
         return settings
 

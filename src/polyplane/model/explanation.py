@@ -181,7 +181,7 @@ class Explainer:
         columns = self.features.columns
         if self.features.products is not None:
             return ToPairs(values, self.typical, *self._owners())
-        is_own = columns is None or (columns.table is None and columns.used is None)
+        is_own = columns is None or not (columns.has_knots or columns.used is not None)
         if is_own and self.shown_as is None:
             return ToColumns(values, self.typical)
         return ToOwners(values, self.typical, self._owners()[0])

@@ -16,7 +16,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import poly2_rows
 from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.model.format.algorithm_names import class_name_of
-from polyplane.model.input.column_maps import FoldedMap
+from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.input.input_rows import check_products, check_scores, checked_rows
 from polyplane.model.input.scaling import Scaler
 from polyplane.model.kernels.kernel_record import KernelRecord
@@ -51,7 +51,7 @@ class Features:
     """What planes see of rows: columns as they are, some of them, mapped ones or products."""
 
     constant: float  # of rows, before they become products
-    columns: FoldedMap | None = None
+    columns: ColumnMap | None = None
     products: Products | None = None
 
     def seen(self, rows: Any) -> Rows:

@@ -68,9 +68,10 @@ def plot_planes(
 ) -> list[Any]:
     """The planes of a model: as pictures of a `shape`, or the largest weights as bars.
 
-    >>> X, y = pp.datasets.infinite_digits(2000)
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
     >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
-    >>> axes = plot_planes(model, shape=(28, 28))
+    >>> axes = plot_planes(model, shape=(8, 8))
     """
     machine = last_step(model)[1]
     planes, labels = machine.planes_[:most], machine.plane_classes_
@@ -103,8 +104,8 @@ def plot_regions(
 ) -> Any:
     """The label given along two columns, all others at their medians; with y also the rows.
 
-    >>> from polyplane.data.sets.shapes import checkerboard
-    >>> X, y = checkerboard(2000, seed=1)
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(2000, noise=0.2, random_state=0)
     >>> model = pp.PolyplaneClassifier(search=False, random_state=0).fit(X, y)
     >>> ax = plot_regions(model, X, y)
     """
@@ -142,7 +143,8 @@ def plot_regions(
 def plot_history(model: Any, *, ax: Any = None) -> list[Any]:
     """Error, and planes now, created and pruned, by step: Figure 2 of the AMM paper.
 
-    >>> X, y = pp.datasets.infinite_digits(2000)
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
     >>> axes = plot_history(pp.AMMClassifier(random_state=0).fit(X, y))
     """
     axes = _axes(ax, 2, 2, 3.6)

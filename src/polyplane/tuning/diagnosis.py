@@ -3,9 +3,12 @@
 The verdict climbs the ladder of `machines.py`. A step is taken if its best machine is better than
 the best so far by more than luck (three standard errors of the paired difference) and by enough to
 matter (a twentieth of the error), and if the machine below, having learned its answers, does not do
-as well: then only wrong labels stood in the way of that one. Where a step may matter but the rows
-do not tell, or so few rows tell nothing at all, the verdict is `more-data`; where nothing beats
-the most frequent label and the rows would have shown it, `noise`.
+as well: then only wrong labels stood in the way of that one. A model with one plane a class over
+the columns as they are is itself linear and takes no step. A lead that is probably no luck
+(p < 0.02) is taken as well, and its verdict is said to be probable. Where a step may matter but the
+rows do not tell, or so few rows tell nothing at all, the verdict is `more-data`, unless the error
+that is left is below half a point; where nothing beats the most frequent label and the rows would
+have shown it, `noise`.
 """
 
 import math
@@ -16,12 +19,16 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.planes.planes import Array
+from polyplane.estimator.files.fitted import steps_of
+from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.tuning.machines import ADDITIVE, KERNEL, LINEAR, MACHINES, MAJORITY, PLANES
 from polyplane.tuning.runs import Lead, Run, lead_of
 
 __all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
 
 SURE, UNSURE = 3.0, 1.5  # standard errors: the best of several leads by some luck
+PROBABLE_P = 0.02  # of a paired test, below which a lead is probably no luck
+MIN_ERROR_TO_IMPROVE = 0.005  # share of the rows: a lower error is left as it is
 WORTH = 0.05  # of the error below: less is not worth a dearer machine
 LARGE, LARGE_POINTS = 0.2, 0.02  # of the error below, and of rows: leads not to be missed
 CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise; and above
@@ -44,6 +51,14 @@ class StepUp:
     lead: Lead
     is_taken: bool
     is_imitated: bool = False  # the machine below, having learned its answers, is as good
+    is_linear: bool = False  # the run's model has one plane a class over plain columns
+
+    @property
+    def is_probable(self) -> bool:
+        """Return True if the step is worth taking and its lead is probably no luck."""
+        lead, is_open = self.lead, not (self.is_taken or self.is_imitated or self.is_linear)
+        is_better = lead.points >= WORTH * self.below.error and lead.p < PROBABLE_P
+        return is_open and is_better and self.below.error >= MIN_ERROR_TO_IMPROVE
 
 
 @dataclass(frozen=True)
@@ -110,11 +125,12 @@ def _step_up(runs: Runs, name: str, below: str) -> StepUp:
     is_better = run.error < latest(runs, below).error
     is_imitated = _is_imitated(run, below)
     is_taken = is_better and lead.z > SURE and lead.points >= WORTH * beside.error
-    is_taken = is_taken and not is_imitated
+    is_linear = _is_linear(run)
+    is_taken = is_taken and not is_imitated and not is_linear
     if is_taken and MACHINES[name].step == KERNEL:  # planes may have stopped at fewer rows
         planes = [other for other in runs if MACHINES[other].step == PLANES]
         is_taken = all(lead_of(*common(runs, name, other)).z > UNSURE for other in planes)
-    return StepUp(MACHINES[name].step, run, beside, lead, is_taken, is_imitated)
+    return StepUp(MACHINES[name].step, run, beside, lead, is_taken, is_imitated, is_linear)
 
 
 def _is_imitated(run: Run, below: str) -> bool:
@@ -122,6 +138,14 @@ def _is_imitated(run: Run, below: str) -> bool:
     if below not in run.imitated:
         return False
     return lead_of(run, replace(run, trial=run.imitated[below])).z <= CLEAR
+
+
+def _is_linear(run: Run) -> bool:
+    """Return True if the model of a run is one plane a class over the columns as they are."""
+    model = None if run.model is None else steps_of(run.model)[-1]
+    if MACHINES[run.machine].step != PLANES or isinstance(model, PolyplaneClassifier):
+        return False
+    return model is not None and model.n_planes_ <= model.classes_.size
 
 
 def advice(runs: Runs, y: Array) -> Advice:
@@ -138,6 +162,15 @@ def advice(runs: Runs, y: Array) -> Advice:
         top = taken[-1]
         words = _nonlinear(top, runs) + _unreached(runs, top.run.machine)
         return Advice(top.step, words, top.run.machine, steps)
+    probable = [step for step in steps if step.is_probable]
+    if probable:
+        step = max(probable, key=lambda one: one.lead.z)
+        sentence = (
+            f"It is probably {step.step} (p = {step.lead.p:.2g}): {step.run.machine} has "
+            f"{step.run.error:.1%} wrong where a linear machine has {step.below.error:.1%}, a lead "
+            f"of {_points(step.lead)}; more rows would make that sure."
+        )
+        return Advice(step.step, sentence, step.run.machine, steps)
     open_steps = [step for step in steps if _may_matter(step)]
     if open_steps:
         step = max(open_steps, key=lambda one: one.lead.z)
@@ -160,6 +193,11 @@ def _linear(steps: Sequence[StepUp], linear: Run) -> str:
             f"{nearest.run.error:.1%} wrong where a linear machine has {linear.error:.1%}, but one "
             f"that learns the answers of {nearest.run.machine} is as good."
         )
+    if nearest.is_linear and nearest.lead.z > UNSURE:
+        return (
+            f"It looks linear: {nearest.run.machine} has {nearest.run.error:.1%} wrong where the "
+            f"linear machine has {linear.error:.1%}, but its model is one plane a class as well."
+        )
     return (
         f"It looks linear: nothing beats the linear machine's error of {linear.error:.1%} by "
         f"enough to matter ({nearest.run.machine}: {_points(nearest.lead)})."
@@ -169,7 +207,7 @@ def _linear(steps: Sequence[StepUp], linear: Run) -> str:
 def _may_matter(step: StepUp) -> bool:
     """Whether more rows could show that the step is worth taking."""
     lead, worth = step.lead, WORTH * step.below.error
-    if step.is_imitated:
+    if step.is_imitated or step.is_linear or step.below.error < MIN_ERROR_TO_IMPROVE:
         return False
     is_open = lead.points + 2 * lead.spread >= worth
     is_likely = lead.z > UNSURE and lead.points >= worth / 2

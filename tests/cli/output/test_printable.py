@@ -54,7 +54,6 @@ def calls(path, model, folder):
     yield "info", model
     yield "info", path
     yield "explore", path, "--folds", "2"
-    yield "tune", path, "-a", "pegasos", "--try", "alpha=0.1,0.01"
     yield "info", "no\x1bfile"
     yield "evaluate", model, path, "--label", "no\x1bcolumn"
     yield "predict", path, path

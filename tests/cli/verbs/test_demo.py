@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.datasets import load_digits
 
 from polyplane.cli.main import main
 from polyplane.cli.verbs import demo
@@ -16,13 +17,23 @@ from polyplane.report.pictures import ink, pictures, signs
 from tests.cli.documented import check
 
 pytestmark = pytest.mark.compiled
+FEW_ROWS = """
+from polyplane.cli.verbs import demo
+rows = demo.digits()
+demo.digits = lambda: rows._replace(X=rows.X[:200], y=rows.y[:200])
+demo.main()
+"""
 
 
 @pytest.fixture(scope="module")
 def shown():
     """What it says, without a terminal and of fewer rows."""
     done = subprocess.run(
-        [sys.executable, "-c", "from polyplane.cli.verbs import demo; demo.main(80, 80)"],
+        [
+            sys.executable,
+            "-c",
+            FEW_ROWS,
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -33,16 +44,17 @@ def shown():
 
 
 def test_numbers_for_programs(monkeypatch, capsys):
-    few = demo.digits(300, 50)
+    rows = demo.digits()
+    few = rows._replace(X=rows.X[:300], y=rows.y[:300])
     monkeypatch.setattr(demo, "digits", lambda: few)
-    monkeypatch.setattr(demo, "MACHINES", {"AMM": AMMClassifier, "Huller": HullerClassifier})
+    monkeypatch.setattr(demo, "ALGORITHMS", {"AMM": AMMClassifier, "Huller": HullerClassifier})
     assert main(["demo", "--json"]) == 0
     found = check("demo", capsys.readouterr().out)
-    assert [outcome["machine"] for outcome in found["outcomes"]] == ["AMM", "Huller"]
+    assert [outcome["algorithm"] for outcome in found["outcomes"]] == ["AMM", "Huller"]
 
 
-def test_it_shows_all_machines_once(shown):
-    for name in demo.MACHINES:
+def test_it_shows_all_algorithms_once(shown):
+    for name in demo.ALGORITHMS:
         assert sum(line.startswith(f"│ {name} ") for line in shown.splitlines()) == 1
 
 
@@ -59,11 +71,13 @@ def test_it_ends_with_three_commands(shown):
     assert last == [["polyplane", verb] for verb in ("explore", "train", "predict")]
 
 
-def test_training_and_test_rows_come_from_different_digits():
-    rows = demo.digits(40, 30)
-    assert rows.X.shape == (40, 784)
-    assert rows.X_test.shape == (30, 784)
-    assert not (rows.X[:, None] == rows.X_test).all(axis=2).any()
+def test_every_fourth_digit_is_a_test_row():
+    rows = demo.digits()
+    assert rows.X.shape == (1348, 64)
+    assert rows.X_test.shape == (449, 64)
+    X, y = load_digits(return_X_y=True)
+    np.testing.assert_array_equal(rows.X_test, X[3::4])
+    np.testing.assert_array_equal(rows.y_test, y[3::4])
 
 
 def drawn(console, images):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import polyplane as pp
+from benchmarks.shapes import checkerboard
 from polyplane.data.chunks import Chunk
-from polyplane.data.sets.shapes import checkerboard
 from polyplane.data.writing import write
 from polyplane.tuning import samples
 from polyplane.tuning.machines import MACHINES

@@ -45,7 +45,6 @@ def test_a_model_is_described(call, files):
     assert found["names"] == [*"abcde"]
     told = call("info", files / "named.model").out
     assert "max_iter" in told
-    assert "prune_interval" not in told  # it is at its default
 
 
 def test_a_kernel_model_has_vectors(call, files):

@@ -65,7 +65,7 @@ def test_a_model_is_trained_tested_and_written(files, tmp_path, capsys):
     path = tmp_path / "digits.model"
     found = json_of(
         capsys, "train", files / "train.libsvm", "--test", files / "test.libsvm", "-a", "amm",
-        "--model", path, "--seed", 3, "--epochs", 4, "--alpha", 1e-3,
+        "--model", path, "--seed", 3, "--set", "max_iter=4", "--set", "alpha=1e-3",
     )  # fmt: skip
     model = pp.AMMClassifier(alpha=1e-3, max_iter=4, random_state=3)
     X, y = pp.read(files / "train.libsvm")
@@ -86,7 +86,7 @@ def test_a_test_says_what_evaluate_says(files, tmp_path, capsys):
     chosen = ["--threshold", 0.3, "--positive", "no"]
     found = json_of(
         capsys, "train", files / "table.csv", "--test", tmp_path / "half.csv", "-m", path,
-        "--no-search", "--epochs", 2, *chosen,
+        "--set", "search=false", "--set", "max_iter=2", *chosen,
     )  # fmt: skip
     code, out, err = call(capsys, "evaluate", path, tmp_path / "half.csv", *chosen, "--json")
     assert code == 0, err
@@ -94,8 +94,8 @@ def test_a_test_says_what_evaluate_says(files, tmp_path, capsys):
     assert found["test"].items() <= evaluated.items()
     assert evaluated.keys() - found["test"].keys() == {"planes", "planes_used", "skipped"}
     assert found["test"]["error"] == found["test_error"]
-    words = ["train", files / "table.csv", "--test", tmp_path / "half.csv", "--no-search"]
-    shown = call(capsys, *words, "--epochs", 2)[1]
+    words = ["train", files / "table.csv", "--test", tmp_path / "half.csv", "--set", "search=false"]
+    shown = call(capsys, *words, "--set", "max_iter=2")[1]
     for title in ("Confusions", "log-loss", "Calibration of the probability of yes"):
         assert title in shown
 
@@ -146,7 +146,7 @@ def test_a_table_keeps_its_columns(files, tmp_path, capsys):
 def test_a_stream_gives_the_model_of_python(files, tmp_path, capsys):
     found = json_of(
         capsys, "train", files / "train.libsvm", "--stream", "--chunk-rows", 256, "-a", "amm",
-        "--epochs", 2, "--seed", 5, "-m", tmp_path / "model",
+        "--set", "max_iter=2", "--seed", 5, "-m", tmp_path / "model",
     )  # fmt: skip
     rows = pp.stream(files / "train.libsvm", chunk_rows=256)
     model = pp.AMMClassifier(max_iter=2, random_state=5).fit(rows)
@@ -158,7 +158,17 @@ def test_a_stream_gives_the_model_of_python(files, tmp_path, capsys):
 
 @pytest.mark.parametrize("stream", [[], ["--stream", "--chunk-rows", "100"]])
 def test_checkpoints_change_nothing(files, tmp_path, capsys, stream):
-    words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 3, "--seed", 5, *stream]
+    words = [
+        "train",
+        files / "train.libsvm",
+        "-a",
+        "amm",
+        "--set",
+        "max_iter=3",
+        "--seed",
+        5,
+        *stream,
+    ]
     json_of(capsys, *words, "-m", tmp_path / "plain")
     found = json_of(capsys, *words, "-m", tmp_path / "kept", "--checkpoint", 500)
     assert found["checkpoints"] >= 4
@@ -168,8 +178,8 @@ def test_checkpoints_change_nothing(files, tmp_path, capsys, stream):
 def test_a_finished_model_learns_more(files, tmp_path, capsys):
     path = tmp_path / "model"
     words = ["train", files / "train.libsvm"]
-    json_of(capsys, *words, "-a", "amm", "--epochs", 2, "--seed", 5, "-m", path)
-    found = json_of(capsys, *words, "--resume", path, "--epochs", 3)
+    json_of(capsys, *words, "-a", "amm", "--set", "max_iter=2", "--seed", 5, "-m", path)
+    found = json_of(capsys, *words, "--resume", path, "--set", "max_iter=3")
     assert found["steps"] == 5 * 1200
     assert pp.load(path).n_steps_ == 5 * 1200
 
@@ -181,10 +191,10 @@ def test_a_finished_model_learns_more(files, tmp_path, capsys):
         (["train.libsvm", "--checkpoint", "100"], 2, "--checkpoint needs a file"),
         (["train.libsvm", "-m", "."], 2, "is a folder"),
         (["train.libsvm", "-m", "no-folder/model"], 2, "no such folder"),
-        (["train.libsvm", "--alpha", "-1"], 2, "--alpha is -1"),
+        (["train.libsvm", "--set", "alpha=-1"], 2, "alpha must be"),
         (["train.libsvm", "-a", "nothing"], 2, "nothing"),
-        (["train.libsvm", "--entropy", "0.5", "-a", "amm"], 2, "entropy"),
-        (["train.libsvm", "-a", "amm", "--stream", "--alpha", "auto"], 1, "alpha"),
+        (["train.libsvm", "--set", "entropy=0.5", "-a", "amm"], 2, "entropy"),
+        (["train.libsvm", "-a", "amm", "--stream", "--set", "alpha=auto"], 1, "alpha"),
         (["train.libsvm", "--resume", "train.libsvm"], 1, "is not a model file"),
         (["train.libsvm", "--threshold", "0.5"], 2, "--threshold is about test rows"),
         (
@@ -229,11 +239,11 @@ def wait_for(path, process):
         time.sleep(0.01)
 
 
-LONG = ["-a", "amm", "--seed", "7", "--stream", "--chunk-rows", "100", "--shuffle"]
+LONG = ["-a", "amm", "--seed", "7", "--stream", "--chunk-rows", "100", "--set", "shuffle=true"]
 
 
 def test_after_kill_9_the_training_resumes_to_the_same_model(files, tmp_path, capsys):
-    epochs = ["--epochs", "60"]
+    epochs = ["--set", "max_iter=60"]
     json_of(capsys, "train", files / "train.libsvm", *LONG, *epochs, "-m", tmp_path / "whole")
     path = tmp_path / "killed"
     words = ["train", files / "train.libsvm", *LONG, *epochs, "-m", path, "--checkpoint", 1000]
@@ -253,18 +263,18 @@ def test_after_kill_9_the_training_resumes_to_the_same_model(files, tmp_path, ca
 def test_the_first_ctrl_c_saves_the_model_and_says_how_to_go_on(files, tmp_path, capsys, number):
     path = tmp_path / "stopped"
     words = ["train", files / "train.libsvm", "-a", "amm", "--seed", 7, "-m", path]
-    process = started(*words, "--epochs", 100_000, "--checkpoint", 2000)
+    process = started(*words, "--set", "max_iter=100000", "--checkpoint", 2000)
     wait_for(path, process)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert out == ""
     assert f"--resume {path}" in err
     assert "Traceback" not in err
     n_passes = read_model(path).estimator.n_iter_
     assert n_passes < 100_000
     code, _, err = call(
-        capsys, "train", files / "train.libsvm", "--resume", path, "--alpha", 0.5, "--quiet"
+        capsys, "train", files / "train.libsvm", "--resume", path, "--set", "alpha=0.5", "--quiet"
     )
     assert code == 2
     assert "alpha cannot change" in err
@@ -313,8 +323,8 @@ def test_a_training_that_goes_on_shows_no_error_of_rows_it_may_have_met(files, t
 def test_what_was_set_is_not_reported_as_found(files, tmp_path, capsys):
     model = tmp_path / "m.model"
     found = json_of(
-        capsys, "train", files / "train.libsvm", "-a", "polyplane", "--n-planes", 2,
-        "--start-scale", 1, "-m", model,
+        capsys, "train", files / "train.libsvm", "-a", "polyplane", "--set", "n_planes=2",
+        "--set", "start_scale=1", "-m", model,
     )  # fmt: skip
     assert {"n_planes", "start_scale"}.isdisjoint(found["settings"])
     assert "step_size" in found["settings"]

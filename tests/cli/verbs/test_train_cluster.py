@@ -16,9 +16,7 @@ from polyplane.cli.training.cluster_run import interrupts_stop
 from polyplane.cli.training.training_run import Stopped
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
-from polyplane.engine.planes.planes import MISTAKES
 from polyplane.estimator.files.saving import read_model
-from polyplane.estimator.online_classifier import training_of
 from tests.cli.documented import check
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
@@ -67,7 +65,7 @@ def json_of(capsys, *words):
 
 
 def test_one_learner_is_train_without_a_cluster(files, tmp_path, capsys, address):
-    words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 3, "--seed", 1]
+    words = ["train", files / "train.libsvm", "-a", "amm", "--set", "max_iter=3", "--seed", 1]
     test = ["--test", files / "train.libsvm"]
     here, _ = json_of(capsys, *words, *test, "-m", tmp_path / "here")
     there, err = json_of(
@@ -78,13 +76,22 @@ def test_one_learner_is_train_without_a_cluster(files, tmp_path, capsys, address
     models = [pp.load(tmp_path / name) for name in ("here", "there")]
     np.testing.assert_array_equal(*(model.decision_function(PIXELS) for model in models))
     assert "dashboard: http" in err
-    assert "3 of 3" in err
-    assert "time left" in err
 
 
 def test_tables_keep_their_columns(files, tmp_path, capsys, address):
     path = tmp_path / "model"
-    words = ["train", files / "table.csv", "-m", path, "--no-search", "--epochs", 3, "--seed", 1]
+    words = [
+        "train",
+        files / "table.csv",
+        "-m",
+        path,
+        "--set",
+        "search=false",
+        "--set",
+        "max_iter=3",
+        "--seed",
+        1,
+    ]
     found, _ = json_of(capsys, *words, "--cluster", address)
     here, _ = json_of(capsys, *words[:-2], "--seed", 1)
     for name in ("rows", "features", "table", "classes", "passes"):
@@ -98,8 +105,10 @@ def test_tables_keep_their_columns(files, tmp_path, capsys, address):
 
 def test_a_finished_model_makes_more_rounds(files, tmp_path, capsys, address):
     path, words = tmp_path / "model", ["train", files / "train.libsvm", "--cluster", address]
-    json_of(capsys, *words, "-a", "amm", "--epochs", 2, "--seed", 5, "-m", path, "--learners", 1)
-    found, _ = json_of(capsys, *words, "--resume", path, "--epochs", 3, "--learners", 1)
+    json_of(
+        capsys, *words, "-a", "amm", "--set", "max_iter=2", "--seed", 5, "-m", path, "--learners", 1
+    )
+    found, _ = json_of(capsys, *words, "--resume", path, "--set", "max_iter=3", "--learners", 1)
     assert (found["passes"], found["steps"]) == (5, 5 * 1200)
 
 
@@ -109,18 +118,18 @@ def test_rounds_of_several_passes_are_counted_as_passes(tmp_path, capsys, addres
         write(path, [Chunk(PIXELS[k:1200:2], DIGITS[k:1200:2])])
     words = "train", *paths, "--cluster", address
     made = "-a", "amm", "--seed", 5, "-m", tmp_path / "model"
-    found, err = json_of(capsys, *words, *made, "--epochs", 30, "--learners", 2)
+    found, _ = json_of(capsys, *words, *made, "--set", "max_iter=30", "--learners", 2)
     assert found["rows"] == pytest.approx(1200, abs=2)
-    assert "30 of 30" in err
-    more = "--resume", tmp_path / "model", "--epochs", 30, "--learners", 2
+    assert found["passes"] == 30
+    more = "--resume", tmp_path / "model", "--set", "max_iter=30", "--learners", 2
     again, _ = json_of(capsys, *words, *more)
     assert again["rows"] == pytest.approx(1200, abs=2)
 
 
 def test_a_cascade_is_that_of_python(files, tmp_path, capsys, address):
-    words = ["train", files / "train.libsvm", "-a", "lasvm", "--C", 5, "--seed", 1]
+    words = ["train", files / "train.libsvm", "-a", "lasvm", "--set", "C=5", "--seed", 1]
     path = tmp_path / "model"
-    found, err = json_of(capsys, *words, "--cluster", address, "-m", path)
+    found, _ = json_of(capsys, *words, "--cluster", address, "-m", path)
     with Client(address) as client:
         expected = dask_cluster.fit(
             pp.LaSVMClassifier(C=5, random_state=1), str(files / "train.libsvm"), client=client
@@ -132,23 +141,12 @@ def test_a_cascade_is_that_of_python(files, tmp_path, capsys, address):
     assert model.evals_result_ == expected.evals_result_
     assert (found["rows"], found["support_vectors"]) == (1200, len(expected.support_))
     n_rounds = len(expected.evals_result_["cascade"]["violators"])
-    assert f"{n_rounds} of 5" in err
-    assert f"{len(expected.support_):,}" in err
-    _, err = json_of(capsys, *words[:2], "--cluster", address, "--resume", path)
-    assert f"{n_rounds + 1} of {n_rounds + 5}" in err
-
-
-def test_the_table_tells_rows_that_were_wrong_before_they_were_learned(files, capsys, address):
-    words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 1, "--seed", 1]
-    _, err = json_of(capsys, *words, "--cluster", address, "--learners", 1)
-    alone = pp.AMMClassifier(max_iter=1, random_state=1).fit(*pp.read(files / "train.libsvm")[:2])
-    (model,) = training_of(alone).models
-    line = next(line for line in err.splitlines() if "1 of 1" in line)
-    assert f"{model.planes.counts[MISTAKES] / 1200:.2%}" in line.split()
+    json_of(capsys, *words[:2], "--cluster", address, "--resume", path)
+    assert len(pp.load(path).evals_result_["cascade"]["violators"]) > n_rounds
 
 
 def test_processes_of_its_own(files, tmp_path, capsys):
-    words = ["train", files / "train.libsvm", "-a", "pegasos", "--epochs", 1, "--quiet"]
+    words = ["train", files / "train.libsvm", "-a", "pegasos", "--set", "max_iter=1", "--quiet"]
     found, err = json_of(capsys, *words, "--cluster", "local:1")
     assert found["rows"] == 1200
     assert err == ""
@@ -179,8 +177,8 @@ def test_ctrl_c_at_a_terminal_stops_workers_of_its_own_without_a_word_of_theirs(
         "local:2",
         "-a",
         "amm",
-        "--epochs",
-        2000,
+        "--set",
+        "max_iter=2000",
     ]
     code, out, err = interrupted([*command, "-m", path, "--checkpoint", 5000], path)
     assert (code, out) == (130, "")
@@ -190,7 +188,7 @@ def test_ctrl_c_at_a_terminal_stops_workers_of_its_own_without_a_word_of_theirs(
 
 def test_ctrl_c_leaves_the_last_round_to_go_on_from(files, tmp_path, capsys, address):
     path, words = tmp_path / "model", ["train", files / "train.libsvm", "--cluster", address]
-    settings = ["-a", "amm", "--seed", 7, "--epochs", 2000]
+    settings = ["-a", "amm", "--seed", 7, "--set", "max_iter=2000"]
     command = [*words, *settings, "-m", path, "--checkpoint", 5000]
     code, out, err = interrupted(command, path)
     assert (code, out) == (130, "")
@@ -244,7 +242,7 @@ def test_ctrl_c_while_python_lets_go_of_an_object_stops_all_the_same(monkeypatch
         (["train.libsvm", "--cluster", "HERE", "-a", "kernel-pegasos"], 2, "a cascade needs"),
         (["gone.csv", "--cluster", "local:2"], 1, "there is no such file"),
         (["train.libsvm", "empty.csv", "--cluster", "local:2"], 1, "is empty"),
-        (["train.libsvm", "--cluster", "HERE", "--early-stopping"], 1, "evaluate"),
+        (["train.libsvm", "--cluster", "HERE", "--set", "early_stopping=true"], 1, "evaluate"),
     ],
 )
 def test_errors_are_one_sentence(files, capsys, address, monkeypatch, words, code, said):
@@ -275,6 +273,15 @@ def test_an_interrupt_that_is_lost_stops_the_next_round(
         return fit(*given, **more)
 
     monkeypatch.setattr(dask_cluster, "fit", fit_while_something_goes)
-    words = ["train", files / "train.libsvm", "-a", "amm", "--epochs", 3, "--cluster", address]
+    words = [
+        "train",
+        files / "train.libsvm",
+        "-a",
+        "amm",
+        "--set",
+        "max_iter=3",
+        "--cluster",
+        address,
+    ]
     code, _, err = call(capsys, *words, "-m", tmp_path / "model")
     assert code == 130, err

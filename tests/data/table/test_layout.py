@@ -5,7 +5,6 @@ import pytest
 from polyplane.data.chunks import DataError
 from polyplane.data.table.categories import Pair
 from polyplane.data.table.layout import Layout, TableOptions, places_in
-from polyplane.model.format.migrations import FORMATS, migrated
 
 pytestmark = pytest.mark.loops
 
@@ -148,22 +147,3 @@ def test_a_layout_of_another_program_is_refused(name, value):
     plain = Layout().to_dict() | {name: value}
     with pytest.raises(ValueError, match=r"unknown|unpack"):
         Layout.from_dict(plain, is_frozen=True)
-
-
-@pytest.mark.parametrize("names", [["age", "town"], ["1", "3"]])
-def test_tables_of_the_third_format_of_model_files_are_layouts_still(names):
-    table = {
-        "sources": [[names[0], False], [names[1], True]], "label": "y", "label_position": 2,
-        "label_is_text": True, "n_hash": 0, "categories": [[names[1], "Ulm"], [names[1], "Bonn"]],
-    }  # fmt: skip
-    values = {"prediction": {"table": table}}
-    assert migrated(values, {}, 3, 4, {3: FORMATS[3]})
-    layout = Layout.from_dict(values["prediction"]["table"], is_frozen=True)
-    assert layout.feature_names == [names[0], f"{names[1]}=Ulm", f"{names[1]}=Bonn"]
-    assert layout.has_names == (names[0] == "age")
-    assert layout.missing == "error"
-
-
-@pytest.mark.parametrize("table", [None, 3, {}, {"sources": 1, "categories": []}])
-def test_a_damaged_table_of_the_third_format_is_left_to_who_reads_it(table):
-    assert migrated({"prediction": {"table": table}}, {}, 3, 4, {3: FORMATS[3]})

@@ -1,4 +1,4 @@
-"""The training part of a file: left out, of another version, and what its names are."""
+"""The training part of a file: left out, or saved in the middle of a fit."""
 
 import copy
 import pickle
@@ -11,17 +11,10 @@ from sklearn.preprocessing import StandardScaler
 
 import polyplane as pp
 from polyplane.data.chunks import Chunk
-from polyplane.estimator.files import learning
-from polyplane.estimator.files.training_tables import TABLES
 from polyplane.estimator.fitting.progress import heard_by
-from polyplane.model.format import migrations
-from polyplane.model.format.migrations import TRAINING_NOW
-from polyplane.model.format.model_file import read_file, write_file
-from polyplane.model.format.schema import Many, Maybe, Nested, Numbers
-from tests.estimator.files.test_old_files import FILES, paused
+from tests.estimator.files.test_frozen_files import paused
 
 pytestmark = pytest.mark.compiled  # no loop is looked into here, and without the JIT it is slow
-NAMES = FILES / f"training-{TRAINING_NOW}.txt"
 FLOWERS, KINDS = load_iris(return_X_y=True)
 NEW = FLOWERS[::-1] + 0.25
 MACHINES = [name for name in pp.__all__ if name.endswith("Classifier")]
@@ -84,6 +77,32 @@ def test_a_model_without_its_training_says_that_it_cannot_learn_on(name, tmp_pat
     np.testing.assert_array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"columns": "plain"}, {"columns": "rank"}, {"columns": "knots", "directions": "principal"}],
+    ids=str,
+)
+def test_mapped_columns_without_a_training_are_explained_exported_and_saved(settings, tmp_path):
+    model = pp.PolyplaneClassifier(max_iter=2, random_state=0, **{**OURS, **settings})
+    model.fit(FLOWERS, KINDS)
+    loaded = without_training(model, tmp_path / "one")
+    for one in (model.explain(NEW), loaded.explain(NEW)):
+        np.testing.assert_array_equal(one.contributions, model.explain(NEW).contributions)
+    assert pp.to_c(loaded, name="f") == pp.to_c(model, name="f")
+    assert pp.to_onnx(loaded) == pp.to_onnx(model)
+    again = without_training(loaded, tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    np.testing.assert_array_equal(again.predict_proba(NEW), model.predict_proba(NEW))
+    assert again.settings_ == model.settings_
+
+
+def test_columns_that_a_stream_left_alone_are_said_to_be_so_without_a_training(tmp_path):
+    ink = np.random.default_rng(0).random((600, 100))
+    model = pp.PolyplaneClassifier(random_state=0).partial_fit(ink, KINDS[np.arange(600) % 150])
+    assert model.settings_["columns"] == "as-is"
+    assert without_training(model, tmp_path / "model").settings_ == model.settings_
+
+
 class OneChunk:
     """A stream of all rows at once."""
 
@@ -119,77 +138,6 @@ def test_a_model_without_its_training_is_smaller_and_can_be_saved_again(tmp_path
     assert (tmp_path / "one").stat().st_size < (tmp_path / "whole").stat().st_size / 2
 
 
-# ---- versions ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", [TRAINING_NOW + 1, 10**6])
-def test_a_training_of_an_unknown_version_predicts(version, tmp_path):
-    model, path = machine("AMMClassifier").fit(FLOWERS, KINDS), tmp_path / "model"
-    pp.save(model, path)
-    values, arrays = read_file(path)
-    values["training"] = {"version": version, "what": "nobody knows"}
-    write_file(path, values, arrays)
-    with pytest.warns(UserWarning, match=f"training state of version {version}, .*cannot learn on"):
-        loaded = pp.load(path)
-    np.testing.assert_array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
-    with pytest.raises(ValueError, match=f"version {version}, .*{CANNOT}"):
-        loaded.partial_fit(FLOWERS, KINDS)
-
-
-def test_a_training_of_an_older_version_is_brought_up_to_date(tmp_path, monkeypatch):
-    model, path = machine("AMMClassifier").fit(FLOWERS, KINDS), tmp_path / "model"
-    pp.save(model, path)
-    values, arrays = read_file(path)
-    values["training"]["planes"]["germ"] = values["training"]["planes"].pop("seed")
-    arrays["training.planes.models.0.planes.Theta"] = arrays.pop(
-        "training.planes.models.0.planes.sums"
-    )
-    write_file(path, values, arrays)
-
-    def renamed(training, arrays):
-        training["planes"]["seed"] = training["planes"].pop("germ")
-        name = "training.planes.models.0.planes"
-        arrays[f"{name}.sums"] = arrays.pop(f"{name}.Theta")
-        return True
-
-    monkeypatch.setattr(learning, "TRAINING_NOW", TRAINING_NOW + 1)
-    monkeypatch.setitem(migrations.TRAININGS, TRAINING_NOW, renamed)
-    loaded = pp.load(path)
-    for one in (model, loaded):
-        one.partial_fit(FLOWERS, KINDS)
-    np.testing.assert_array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
-
-
-def names_of(table, path):
-    for name, kind in table.fields.items():
-        inner = kind
-        while isinstance(inner, Maybe | Many):
-            inner = inner.kind
-        if isinstance(inner, Nested):
-            yield from names_of(inner.table, f"{path}.{name}")
-        else:
-            is_array = isinstance(inner, Numbers)
-            said = f"{inner.dtype} {list(inner.axes)}" if is_array else type(inner).__name__
-            yield f"{path}.{name}: {said}"
-
-
-def names_now():
-    """Of all records, and of the rules of all machines."""
-    lines = [name for tag, table in TABLES.items() for name in names_of(table, tag)]
-    for name in MACHINES:
-        rule = machine(name).fit(FLOWERS, KINDS)._training.models[0].rule
-        lines.append(f"rule of {name}: {list(rule._fields if rule is not None else ())}")
-    return "\n".join(lines) + "\n"
-
-
-def test_records_of_a_version_stay_as_they_are():
-    """Who changes them raises TRAINING_NOW, and says in TRAININGS how old files become new ones.
-
-    `python -m tests.estimator.files.test_training_part` writes down those of a new version.
-    """
-    assert names_now() == NAMES.read_text()
-
-
 # ---- in the middle of a fit ----------------------------------------------------------------
 
 
@@ -210,7 +158,3 @@ def test_saving_in_the_middle_of_a_fit_changes_nothing(tmp_path):
     np.testing.assert_array_equal(model.decision_function(NEW), expected.decision_function(NEW))
     loaded.resume(FLOWERS, KINDS)
     np.testing.assert_array_equal(loaded.decision_function(NEW), expected.decision_function(NEW))
-
-
-if __name__ == "__main__":
-    NAMES.write_text(names_now())

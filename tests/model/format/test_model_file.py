@@ -13,8 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.model.format import model_file
-from polyplane.model.format.migrations import FORMAT_NOW
-from polyplane.model.format.model_file import ModelError, is_model_file, read_file, write_file
+from polyplane.model.format.model_file import (
+    FORMAT,
+    ModelError,
+    is_model_file,
+    read_file,
+    write_file,
+)
 
 ARRAYS = {
     "matrix": np.arange(96, dtype=np.float32).reshape(6, 16),
@@ -140,17 +145,18 @@ def test_overlapping_arrays_are_refused(path):
 
 def test_a_newer_format_says_what_to_do(path):
     header, rest = header_and_rest(path)
-    header["__metadata__"]["format"] = str(FORMAT_NOW + 1)
+    header["__metadata__"]["format"] = str(FORMAT + 1)
     write_raw(path, header, rest)
-    with pytest.raises(ModelError, match=rf"newer polyplane \(format {FORMAT_NOW + 1}, .*upgrade"):
+    with pytest.raises(ModelError, match=rf"newer polyplane \(format {FORMAT + 1}, .*upgrade"):
         read_file(path)
 
 
-def test_a_format_that_was_never_released_says_what_to_do(path):
+@pytest.mark.parametrize("format", ["0", "-1", "", "one", "1.0", "1" * 12, None])
+def test_a_format_that_is_none_is_damaged(path, format):
     header, rest = header_and_rest(path)
-    header["__metadata__"]["format"] = "1"
+    header["__metadata__"]["format"] = format
     write_raw(path, header, rest)
-    with pytest.raises(ModelError, match=r"is of format 1, which .* no longer reads: train the"):
+    with pytest.raises(ModelError, match="is damaged: it does not say in which format it is"):
         read_file(path)
 
 
@@ -184,7 +190,7 @@ def test_other_files_are_refused_and_nothing_runs(contents, tmp_path, monkeypatc
 
 def test_folders_and_missing_files_are_refused(tmp_path, path):
     assert is_model_file(path)
-    with pytest.raises(ModelError, match="is a folder"):
+    with pytest.raises(ModelError, match="is a folder, a pipe or a device"):
         write_file(tmp_path, VALUES, ARRAYS)
     with pytest.raises(ModelError, match=r"cannot be read \(Is a directory\)"):
         read_file(tmp_path)

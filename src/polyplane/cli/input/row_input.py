@@ -11,7 +11,7 @@ from polyplane.cli.output.screen import Screen
 from polyplane.data.chunks import Array, Chunk, DataError
 from polyplane.data.formats.which import settled_by
 from polyplane.data.reading import Stream, stream
-from polyplane.data.sample import sample, unlike_classes
+from polyplane.data.sample import unlike_classes
 from polyplane.data.table.layout import Layout
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "blamed_on_the_call",
     "check_labels",
     "chunks_of",
-    "labelled_sample",
     "open_rows",
     "tell_of_bad_rows",
 ]
@@ -93,18 +92,6 @@ def tell_of_bad_rows(rows: Stream, screen: Screen) -> None:
         screen.note(f"{n_bad:,} rows could not be read and were left out{first}.")
     if n_left_out:
         screen.note(f"{n_left_out:,} rows without a value were left out.")
-
-
-def labelled_sample(
-    data: Sequence[str], reading: dict[str, Any], n_rows: int, seed: int, screen: Screen
-) -> tuple[Chunk, int]:
-    """So many random rows of at least two classes, and how many there were."""
-    if n_rows < 10:
-        raise CallError(f"--rows is {n_rows}, expected 10 or more.")
-    rows = open_rows(data, reading)
-    found, n_met = sample(chunks_of(rows, screen, "Reading"), n_rows, seed)
-    check_labels(found.y, data[0])
-    return found, n_met
 
 
 def check_labels(y: Array, source: str) -> None:

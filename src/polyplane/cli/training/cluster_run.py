@@ -1,7 +1,7 @@
 """`polyplane train --cluster`: the rounds of a training on a Dask cluster, as they are seen here.
 
-Rows are read by the workers. After each round a line says how far it has come; Ctrl-C ends the
-training at once, and what is left is the model of the last complete round.
+Rows are read by the workers. Ctrl-C ends the training at once, and what is left is the model of
+the last complete round.
 """
 
 import contextlib
@@ -18,21 +18,17 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from polyplane.cli.failures import CallError
-from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.output.screen import Screen
+from polyplane.cli.training.train_request import TrainRequest
 from polyplane.cli.training.training_run import Stopped, Watch
 from polyplane.data.reading import stream
-from polyplane.engine.planes.planes import MISTAKES
 from polyplane.estimator.fitting.progress import Report, Work, heard_by
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import evaluations_of, training_of
-from polyplane.estimator.planes.rounds.learner import count_passes
 
 __all__ = ["check_cluster", "interrupts_stop", "run_on_cluster"]
 
 PATIENCE = 2  # seconds for a scheduler to answer
-BETWEEN_LINES = 1.0  # seconds, where rounds are short
-WIDTHS = 12, 14, 10, 11, 10, 10
 LOCAL = re.compile(r"local:([1-9][0-9]*)")
 
 
@@ -62,20 +58,39 @@ def run_on_cluster(
     dask_cluster = _backend()
     if LOCAL.fullmatch(str(request.cluster)):
         _check_files(request.data, reading)
+    is_cascade = isinstance(estimator, KernelClassifier)
+    n_made, begin = _count_rounds(estimator), time.perf_counter()
+    n_rounds = None
+    if n_before:
+        n_rounds = n_made + dask_cluster.ROUNDS if is_cascade else n_before + estimator.max_iter
+
+    def listen(work: Work) -> AbstractContextManager[Report]:
+        nonlocal begin
+        begin = time.perf_counter()
+        return watch.listen(work)
+
     with (
         interrupts_stop() as stop_if_asked,
         _connected(str(request.cluster), watch.screen) as client,
+        heard_by(listen),
+        _blamed_on_the_algorithm(),
+        _lost_in_words(watch, estimator),
     ):
-        kind = _CascadeLines if isinstance(estimator, KernelClassifier) else _Lines
-        lines = kind(watch, client, dask_cluster, estimator, n_before)
-        lines.stop_if_asked = stop_if_asked
-        with heard_by(lines.listen), _blamed_on_the_algorithm(), _lost_in_words(watch, estimator):
-            dask_cluster.fit(
-                estimator, list(request.data), client=client, rounds=lines.rounds,
-                learners=request.learners, resume=bool(request.resume), callback=lines.after_round,
-                **reading,
-            )  # fmt: skip
-    return lines.begin, lines.n_rounds
+        dask_cluster.fit(
+            estimator, list(request.data), client=client,
+            rounds=n_rounds, learners=request.learners, resume=bool(request.resume),
+            callback=lambda _: stop_if_asked(), **reading,
+        )  # fmt: skip
+    return begin, _count_rounds(estimator) - n_made
+
+
+def _count_rounds(estimator: Any) -> int:
+    """Return how many rounds an estimator has made: passes over all rows, or those of a cascade."""
+    if training_of(estimator) is None:
+        return 0
+    if isinstance(estimator, KernelClassifier):
+        return len(evaluations_of(estimator).get("cascade", {}).get("violators", []))
+    return int(estimator.n_iter_)
 
 
 def _check_files(paths: Sequence[str], reading: dict[str, Any]) -> None:
@@ -111,103 +126,6 @@ def _backend() -> Any:
         return importlib.import_module("polyplane.backends.dask_cluster")
     except ImportError as error:
         raise CallError(str(error)) from error
-
-
-class _Lines:
-    """A table that grows by a line a round."""
-
-    heads = "round", "rows/s", "planes", "error", "MB sent", "time left"
-    between = BETWEEN_LINES
-
-    def __init__(
-        self, watch: Watch, client: Any, backend: Any, estimator: Any, n_before: int
-    ) -> None:
-        self.watch, self.client, self.backend = watch, client, backend
-        self.rounds = self._rounds(estimator, n_before)
-        self.n_first = self._made(estimator) if training_of(estimator) is not None else 0
-        self.begin = self.said_at = time.perf_counter()
-        self.n_rounds, self.n_said, self.n_sent = 0, 0, backend.bytes_sent(client)
-        self.counted = _steps_and_mistakes(estimator)
-        self.stop_if_asked: Callable[[], None] = lambda: None
-
-    def listen(self, work: Work) -> AbstractContextManager[Report]:
-        """Count time from the first round on."""
-        self.begin = self.said_at = time.perf_counter()
-        return self.watch.listen(work)
-
-    def after_round(self, estimator: Any) -> None:
-        """Say what the round has brought."""
-        self.stop_if_asked()
-        now, (done, n_rounds) = time.perf_counter(), self._progress(estimator)
-        self.n_rounds = done - self.n_first
-        if done < n_rounds and self.n_said and now < self.said_at + self.between:
-            return
-        if self.n_said == 0:
-            self._say(self.heads)
-        self.n_said, self.said_at = self.n_said + 1, now
-        sent = self.backend.bytes_sent(self.client) - self.n_sent
-        seconds = max(now - self.begin, 1e-9)
-        left = seconds / self.n_rounds * (n_rounds - done)
-        self._say(
-            (f"{done} of {n_rounds}", f"{self.watch.n_visits / seconds:,.0f}",
-             *self._about(estimator), f"{max(sent, 0) / 1e6:,.1f}", f"{left:,.0f} s")
-        )  # fmt: skip
-
-    def _rounds(self, estimator: Any, n_before: int) -> int | None:
-        """How many there are to be in all, where that is not for the fit to find."""
-        return n_before + int(estimator.max_iter) if n_before else None
-
-    def _made(self, estimator: Any) -> int:
-        """Rounds so far: passes over all rows, of which several may come at once."""
-        return int(estimator.n_iter_)
-
-    def _progress(self, estimator: Any) -> tuple[int, int]:
-        """Rounds made, and rounds to make."""
-        return self._made(estimator), self.rounds or count_passes(estimator)
-
-    def _about(self, estimator: Any) -> tuple[str, str]:
-        """The size of the model, and the share of rows that were wrong before they were learned."""
-        before, self.counted = self.counted, _steps_and_mistakes(estimator)
-        n_steps, n_mistakes = (now - then for now, then in zip(self.counted, before, strict=True))
-        error = f"{n_mistakes / n_steps:.2%}" if n_steps > 0 else "–"
-        return f"{estimator.n_planes_:,}", error
-
-    def _say(self, cells: tuple[str, ...]) -> None:
-        line = "".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True))
-        self.watch.screen.note(line)
-
-
-def _steps_and_mistakes(estimator: Any) -> tuple[int, int]:
-    """Of a model by itself: those that are parts of one tell nothing of its errors."""
-    training = training_of(estimator)
-    models = [] if training is None else training.models
-    return (
-        (models[0].n_steps, int(models[0].planes.counts[MISTAKES])) if len(models) == 1 else (0, 0)
-    )
-
-
-class _CascadeLines(_Lines):
-    """The same of kernel machines, whose rounds tell how many rows violate the margin."""
-
-    heads = "round", "rows/s", "vectors", "violators", "MB sent", "time left"
-    between = 0.0  # rounds are few, and nobody knows which is the last
-
-    def _rounds(self, estimator: Any, n_before: int) -> int | None:
-        return len(self._violators(estimator)) + self.backend.ROUNDS if n_before else None
-
-    def _made(self, estimator: Any) -> int:
-        return len(self._violators(estimator))
-
-    def _progress(self, estimator: Any) -> tuple[int, int]:
-        return self._made(estimator), self.rounds or self.backend.ROUNDS
-
-    def _about(self, estimator: Any) -> tuple[str, str]:
-        n_vectors, n_violators = len(estimator.support_), self._violators(estimator)[-1]
-        return f"{n_vectors:,}", f"{n_violators:,.0f}"
-
-    def _violators(self, estimator: Any) -> list[float]:
-        found: list[float] = evaluations_of(estimator).get("cascade", {}).get("violators", [])
-        return found
 
 
 @contextlib.contextmanager
@@ -258,15 +176,15 @@ def interrupts_stop() -> Iterator[Callable[[], None]]:
     rounds call what is handed out here, which stops if one was, and Python does not report it.
     """
     is_main = threading.current_thread() is threading.main_thread()
-    was_asked = threading.Event()
+    asked_by: list[int] = []
 
     def stop(number: int, frame: Any) -> None:
-        was_asked.set()
-        raise KeyboardInterrupt
+        asked_by.append(number)
+        raise KeyboardInterrupt(number)
 
     def stop_if_asked() -> None:
-        if was_asked.is_set():
-            raise KeyboardInterrupt
+        if asked_by:
+            raise KeyboardInterrupt(*asked_by[:1])
 
     usual_report = sys.unraisablehook
 
@@ -280,7 +198,7 @@ def interrupts_stop() -> Iterator[Callable[[], None]]:
     try:
         yield stop_if_asked
     except KeyboardInterrupt as error:
-        raise Stopped from error
+        raise Stopped(*asked_by[:1]) from error
     finally:
         sys.unraisablehook = usual_report
         for number, handler in zip(numbers, usual, strict=True):

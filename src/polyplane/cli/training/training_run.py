@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from polyplane.cli.options.train_request import Checkpoint
 from polyplane.cli.output.screen import Screen
+from polyplane.cli.training.train_request import Checkpoint
 from polyplane.estimator.fitting.progress import Report, Work, heard_by, in_words
 
 __all__ = ["Stopped", "Watch", "run_under"]
@@ -26,7 +26,10 @@ RECENT = 10_000  # new rows over which errors are averaged
 
 
 class Stopped(KeyboardInterrupt):
-    """The user has asked for an end, and everything is in order."""
+    """The user has asked for an end, and everything is in order.
+
+    The number of the signal that asked is the exception's argument, which the exit code depends on.
+    """
 
 
 class _Due(KeyboardInterrupt):
@@ -40,7 +43,7 @@ class Watch:
     screen: Screen
     checkpoint: Checkpoint | None
     keep: Callable[[], None]  # write the model
-    is_asked_to_stop: bool = False
+    asked_to_stop_by: int | None = None  # a signal
     n_visits: int = 0
     n_kept: int = 0  # checkpoints
     seconds_searching: float = 0.0
@@ -87,8 +90,8 @@ class Watch:
 
     def _act(self, work: Work) -> None:
         """What a report is an occasion for."""
-        if self.is_asked_to_stop:
-            raise Stopped
+        if self.asked_to_stop_by is not None:
+            raise Stopped(self.asked_to_stop_by)
         if work.is_search or not self._is_due():
             return
         if work.n_rows is not None and not work.is_elsewhere:
@@ -131,9 +134,9 @@ def _signals_ask(watch: Watch) -> Iterator[None]:
         return
 
     def ask(number: int, frame: Any) -> None:
-        if watch.is_asked_to_stop:
-            raise KeyboardInterrupt
-        watch.is_asked_to_stop = True
+        if watch.asked_to_stop_by is not None:
+            raise KeyboardInterrupt(number)
+        watch.asked_to_stop_by = number
         watch.screen.note("Stopping as soon as all is in order; Ctrl-C again stops at once.")
 
     numbers = signal.SIGINT, signal.SIGTERM

@@ -1,10 +1,8 @@
-"""`make demo`, `polyplane demo`: digits without end, five machines side by side, and a model used.
+"""`make demo`, `polyplane demo`: five algorithms side by side on digits, and a model used.
 
-Nothing is downloaded: the digits are scikit-learn's own, enlarged and deformed. Training rows come
-from three quarters of them, test rows from the others.
+Nothing is downloaded: the digits are scikit-learn's own, of which every fourth is a test row.
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,9 +15,9 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
+from sklearn.datasets import load_digits
 
 from polyplane.cli.output.screen import Screen
-from polyplane.data.sets.infinite_digits import enlarged_digits, infinite_digits
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.exporting import to_c, to_onnx
 from polyplane.estimator.files.saving import ModelError, load, save
@@ -30,12 +28,11 @@ from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.kernel.huller import HullerClassifier
 from polyplane.report.pictures import ink, pictures, signs
 
-__all__ = ["Outcome", "compare", "main", "run"]
+__all__ = ["run"]
 
-ROWS, TEST_ROWS = 4_000, 4_000
-FEW = 200  # rows on which loops are compiled before times are taken
-SIDE = 28
-MACHINES = {
+ROWS_TO_COMPILE = 200  # on which loops are compiled before times are taken
+SIDE = 8  # of an image, in pixels
+ALGORITHMS = {
     "linear SVM": PegasosClassifier,
     "AMM": AMMClassifier,
     "CPM": CPMClassifier,
@@ -52,7 +49,7 @@ WORDS = {
 
 
 class Digits(NamedTuple):
-    """Rows to train on, and rows of other writers' digits to test on."""
+    """Rows to train on and rows to test on."""
 
     X: Array
     y: Array
@@ -61,9 +58,9 @@ class Digits(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one machine did."""
+    """What one algorithm reached."""
 
-    machine: str
+    algorithm: str
     error: float
     size: int  # planes or support vectors
     unit: str
@@ -72,21 +69,19 @@ class Outcome(NamedTuple):
     model: Any
 
 
-def digits(n_rows: int = ROWS, n_test_rows: int = TEST_ROWS) -> Digits:
-    """Deformed digits; no test row comes from a digit that a training row comes from."""
-    images, labels = enlarged_digits()
-    is_test = np.arange(len(images)) % 4 == 3
-    X, y = infinite_digits(n_rows, source=(images[~is_test], labels[~is_test]))
-    X_test, y_test = infinite_digits(n_test_rows, seed=1, source=(images[is_test], labels[is_test]))
-    return Digits(X, y, X_test, y_test)
+def digits() -> Digits:
+    """Return scikit-learn's digits as bytes; every fourth is a test row."""
+    X, y = load_digits(return_X_y=True)
+    X, is_test = X.astype(np.uint8), np.arange(y.size) % 4 == 3
+    return Digits(X[~is_test], y[~is_test], X[is_test], y[is_test])
 
 
 def compare(rows: Digits) -> Iterator[Outcome]:
-    """The machines, one after the other, as they come, on all cores."""
-    for name, machine in MACHINES.items():
-        model: Any = machine(random_state=0, n_jobs=-1)
-        model.fit(rows.X[:FEW], rows.y[:FEW])
-        model.predict(rows.X_test[:FEW])
+    """Train and test the algorithms one after the other, with their defaults, on all cores."""
+    for name, estimator in ALGORITHMS.items():
+        model: Any = estimator(random_state=0, n_jobs=-1)
+        model.fit(rows.X[:ROWS_TO_COMPILE], rows.y[:ROWS_TO_COMPILE])
+        model.predict(rows.X_test[:ROWS_TO_COMPILE])
         start = time.perf_counter()
         model.fit(rows.X, rows.y)
         trained = time.perf_counter()
@@ -102,27 +97,23 @@ def compare(rows: Digits) -> Iterator[Outcome]:
 # ---- the show ----------------------------------------------------------------------------
 
 
-def main(n_rows: int = ROWS, n_test_rows: int = TEST_ROWS) -> None:
+def main() -> None:
     """Say what happens, do it, show it."""
     console = Console(highlight=False)
-    _heading(console, "Digits without end")
-    rows = digits(n_rows, n_test_rows)
-    console.print(
-        "scikit-learn's digits, shifted, turned, sheared, thickened and pulled about: row i is a "
-        "function of the seed and i, so there are as many as you like."
+    rows = digits()
+    _heading(console, f"Five algorithms on {rows.y.size:,} digits, tested on {rows.y_test.size}")
+    console.print("The digits are scikit-learn's own, of 8 x 8 pixels; nothing is downloaded.")
+    pictures(
+        console, [ink(_image(row)) for row in rows.X[:5]], [f"a {label}" for label in rows.y[:5]]
     )
-    first = [_small(image) for image in rows.X[:5]]
-    pictures(console, [ink(image) for image in first], [f"a {y}" for y in rows.y[:5]])
-
-    _heading(console, f"Five machines on {n_rows:,} of them, tested on {n_test_rows:,} others")
     outcomes = _race(console, rows)
     linear, best = outcomes[0], min(outcomes, key=lambda outcome: outcome.error)
     console.print(
-        f"The problem is not linear: {best.machine} errs {linear.error / best.error:.1f} times "
+        f"The problem is not linear: {best.algorithm} errs {linear.error / best.error:.1f} times "
         "less than a linear SVM. Times are of all cores, without what is compiled once; "
         "polyplane's is mostly the search for its settings."
     )
-    by_name = {outcome.machine: outcome for outcome in outcomes}
+    by_name = {outcome.algorithm: outcome for outcome in outcomes}
     _show_planes(console, by_name["AMM"].model)
     _use(console, by_name["polyplane"].model, rows)
     _heading(console, "Your turn")
@@ -139,14 +130,12 @@ def _heading(console: Console, words: str) -> None:
     console.print(Text(words, style="bold"))
 
 
-def _small(image: Array) -> Array:
-    """Half as wide and high."""
-    half = image.reshape(SIDE // 2, 2, SIDE // 2, 2)
-    return np.asarray(half.astype(np.float64).mean(axis=(1, 3)))
+def _image(row: Array) -> Array:
+    return np.asarray(row, np.float64).reshape(SIDE, SIDE)
 
 
 def _race(console: Console, rows: Digits) -> list[Outcome]:
-    """A table that grows as machines finish."""
+    """Show a table that grows as algorithms finish."""
     outcomes: list[Outcome] = []
     waiting = Spinner("dots", "training; the first run compiles loops for this machine, once")
     with Live(console=console, refresh_per_second=8, transient=True) as live:
@@ -161,14 +150,14 @@ def _race(console: Console, rows: Digits) -> list[Outcome]:
 
 def _table(outcomes: list[Outcome]) -> Table:
     table = Table()
-    table.add_column("machine", no_wrap=True)
+    table.add_column("algorithm", no_wrap=True)
     table.add_column("what it is")
     for heading in ("error", "size", "training", "a row"):
         table.add_column(heading, justify="right")
     for outcome in outcomes:
         table.add_row(
-            outcome.machine,
-            WORDS[outcome.machine],
+            outcome.algorithm,
+            WORDS[outcome.algorithm],
             f"{outcome.error:.1%}",
             f"{outcome.size:,} {outcome.unit}",
             f"{outcome.train_seconds:.2f} s",
@@ -182,7 +171,7 @@ def _show_planes(console: Console, model: Any) -> None:
     label = model.classes_[np.argmax(model.planes_per_class_)]
     mine = np.flatnonzero((model.plane_classes_ == label) & (model.plane_signs_ > 0))[:5]
     _heading(console, f"What AMM has learned of {label}: a class is the best of its planes")
-    images = [signs(_small(plane)) for plane in model.planes_[mine]]
+    images = [signs(_image(plane)) for plane in model.planes_[mine]]
     pictures(console, images, [f"plane {k}" for k in mine])
     console.print("Warm pixels speak for the digit, cold ones against it.")
 
@@ -212,7 +201,7 @@ def _use(console: Console, model: Any, rows: Digits) -> None:
     chances = loaded.predict_proba(rows.X_test[row : row + 1])[0]
     best = np.argsort(-chances)[:3]
     words = ", ".join(f"{loaded.classes_[k]} {chances[k]:.1%}" for k in best)
-    pictures(console, [ink(_small(rows.X_test[row]))], [""])
+    pictures(console, [ink(_image(rows.X_test[row]))], [""])
     console.print(f"This digit is, so the model says: {words}.")
 
 
@@ -229,10 +218,3 @@ def run(screen: Screen) -> None:
     for outcome in outcomes:
         del outcome["model"]
     screen.result({"outcomes": outcomes})
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit("Stopped. Nothing was left behind; run it again whenever you like.")

@@ -9,14 +9,14 @@ from polyplane.cli.failures import DONE, INTERRUPTED, CallError
 from polyplane.cli.input.row_input import check_labels, chunks_of, open_rows
 from polyplane.cli.output.screen import Screen
 from polyplane.tuning.budget import Budget, seconds_of
-from polyplane.tuning.exploration import FOLDS, Exploration, explore_sample
+from polyplane.tuning.exploration import Exploration, explore_sample
 from polyplane.tuning.machines import MACHINES
 from polyplane.tuning.runs import Run
 from polyplane.tuning.samples import Sample, chunks_to_sample, sample_of_stream
 
 __all__ = ["run"]
 
-BUDGET, SEED, ALL_CORES = "60s", 0, -1
+SEED, ALL_CORES = 0, -1
 
 
 def run(
@@ -24,20 +24,20 @@ def run(
     *,
     data: Sequence[str],
     report: str | None,
-    budget: str | None,
+    budget: str,
     rows: int | None,
-    folds: int | None,
+    folds: int,
     seed: int | None,
     jobs: int | None,
     reading: dict[str, Any],
 ) -> int:
     """Try machines of different kinds on samples that grow, and say what follows."""
-    n_folds, start = FOLDS if folds is None else folds, SEED if seed is None else seed
-    if n_folds < 2:
-        raise CallError(f"--folds is {n_folds}, expected 2 or more.")
+    start = SEED if seed is None else seed
+    if folds < 2:
+        raise CallError(f"--folds is {folds}, expected 2 or more.")
     if rows is not None and rows < 10:
         raise CallError(f"--rows is {rows}, expected 10 or more.")
-    limit = _budget_of(BUDGET if budget is None else budget)
+    limit = _budget_of(budget)
     if report is not None and not Path(report).absolute().parent.is_dir():
         raise CallError(f"--report is {report!r}, whose folder is not there: make it first.")
     sample = _sample(screen, data, reading, limit, start, rows)
@@ -47,7 +47,7 @@ def run(
             advance(1, f"{done.machine} {done.error:.2%} on {done.n_rows:,} rows")
 
         found = explore_sample(
-            sample, limit, n_folds, start, ALL_CORES if jobs is None else jobs,
+            sample, limit, folds, start, ALL_CORES if jobs is None else jobs,
             report=report, watch=watch,
         )  # fmt: skip
     _show(screen, found, report)

@@ -8,7 +8,6 @@ import numpy as np
 from polyplane.cli.input.model_input import layout_of
 from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.input.table_words import label_facts, label_words, table_facts, table_lines
-from polyplane.cli.options.algorithms import algorithm_of
 from polyplane.cli.output.screen import Screen
 from polyplane.data.summary import RowSummary
 from polyplane.model.format.model_file import is_model_file
@@ -20,10 +19,6 @@ __all__ = ["run"]
 MOST_CLASSES = 20  # that are shown
 LAST_POINTS = 5  # of the history
 SCALERS = {"maxabs": "MaxAbsScaler", "minmax": "MinMaxScaler", "standard": "StandardScaler"}
-OF_ALL = {
-    "random_state": None, "verbose": False, "warm_start": False,  # --seed, --quiet, --resume
-    "categorical_features": "from_dtype",
-}  # fmt: skip
 
 
 def run(screen: Screen, *, file: str, reading: dict[str, Any]) -> None:
@@ -125,19 +120,11 @@ def _tell_model(screen: Screen, file: str) -> None:
 
 
 def _show_settings(screen: Screen, found: dict[str, Any]) -> None:
-    """Parameters that are not at their defaults, and what a fit has found."""
-    parameters = algorithm_of(found["algorithm"]).parameters
-    defaults = OF_ALL | {name: one.default for name, one in parameters.items()}
-    lines = [
-        [name, value, defaults.get(name)]
-        for name, value in found["parameters"].items()
-        if value != defaults.get(name)
-    ]
-    lines += [[name, value, "auto"] for name, value in found["found"].items()]
-    if lines:
-        screen.table(["parameter", "value", "default"], lines, "Settings other than the defaults")
-    else:
-        screen.say("all parameters are at their defaults")
+    """Show the parameters, and beside "auto" what a fit has found."""
+    settings = found["parameters"] | {
+        name: f"{value} (auto)" for name, value in found["found"].items()
+    }
+    screen.table(["parameter", "value"], [[name, value] for name, value in settings.items()])
 
 
 def _facts_of(model: FittedModel) -> dict[str, Any]:

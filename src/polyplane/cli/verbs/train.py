@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.cli.failures import INTERRUPTED, CallError
-from polyplane.cli.input.estimators import made
+from polyplane.cli.failures import CallError, interrupted_code
 from polyplane.cli.input.model_input import LoadedModel, check_choice, layout_of
 from polyplane.cli.input.row_input import (
     base_of,
@@ -20,11 +19,12 @@ from polyplane.cli.input.row_input import (
 )
 from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, scaler_of_stream
 from polyplane.cli.input.table_words import label_facts, table_facts
-from polyplane.cli.options.train_request import TrainRequest
 from polyplane.cli.output.evaluation_report import show_evaluation
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.output.training_summary import summary_of, tell_summary
+from polyplane.cli.settings import estimator_class, parsed_settings, show_settings
 from polyplane.cli.training.cluster_run import check_cluster, run_on_cluster
+from polyplane.cli.training.train_request import TrainRequest, train_request
 from polyplane.cli.training.training_run import Stopped, Watch, run_under
 from polyplane.cli.verbs.evaluate import tell_of_labels
 from polyplane.data.chunk_sizes import joined
@@ -83,7 +83,15 @@ class Job:
             write_model(self.saved, self.path)
 
 
-def run(request: TrainRequest, screen: Screen) -> int | None:
+def run(screen: Screen, *, algorithm: str, list_settings: bool = False, **asked: Any) -> int | None:
+    """Train, or list the settings of an algorithm."""
+    if list_settings:
+        show_settings(screen, algorithm)
+        return None
+    return _train_and_test(train_request(algorithm=algorithm, **asked), screen)
+
+
+def _train_and_test(request: TrainRequest, screen: Screen) -> int | None:
     """Read, train, write, and say what came of it."""
     job = _resumed(request, screen) if request.resume else _new(request, screen)
     _check_place(job)
@@ -91,8 +99,9 @@ def run(request: TrainRequest, screen: Screen) -> int | None:
     watch = Watch(screen, request.checkpoint, lambda: job.write(is_finished=False))
     try:
         _train(job, watch)
-    except Stopped:
-        return _stop(job)
+    except Stopped as error:
+        _keep(job)
+        return interrupted_code(error)
     job.write(is_finished=True)
     tested = _tested(job)
     found = summary_of(job, watch, tested)
@@ -121,8 +130,16 @@ def _new(request: TrainRequest, screen: Screen) -> Job:
     if request.checkpoint is not None and request.model is None:
         raise CallError("--checkpoint needs a file to write to: name it with --model.")
     check_cluster(request)
-    saved = SavedModel(made(request.algorithm, request.parameters))
+    kind = estimator_class(request.algorithm)
+    saved = SavedModel(kind(**_parameters(kind, request)))
     return Job(request, screen, saved, path=_path(request.model))
+
+
+def _parameters(kind: Any, request: TrainRequest) -> dict[str, Any]:
+    """Return the parameters of an estimator that stand on the command line."""
+    own = {"random_state": request.seed, "n_jobs": request.jobs}
+    given = {name: value for name, value in own.items() if value is not None}
+    return parsed_settings(kind, request.settings) | given
 
 
 def _path(name: str | None) -> Path | None:
@@ -144,7 +161,7 @@ def _resumed(request: TrainRequest, screen: Screen) -> Job:
     chunk_rows = was.get("chunk_rows") if is_stopped else request.chunk_rows
     asked = {
         **vars(request), "stream": stream, "chunk_rows": chunk_rows,
-        "scale": str(was.get("scale", "none")), "algorithm": type(saved.estimator).__name__,
+        "scale": str(was.get("scale", "none")),
     }  # fmt: skip
     if request.scale not in ("none", asked["scale"]):
         raise CallError(
@@ -157,7 +174,7 @@ def _resumed(request: TrainRequest, screen: Screen) -> Job:
 
 
 def _set_parameters(estimator: Any, request: TrainRequest, is_stopped: bool) -> None:
-    given = dict(request.parameters)
+    given = _parameters(type(estimator), request)
     if is_stopped:
         for name in given.keys() - FREE_PARAMETERS:
             if given[name] != getattr(estimator, name, given[name]):
@@ -167,8 +184,6 @@ def _set_parameters(estimator: Any, request: TrainRequest, is_stopped: bool) -> 
                 )
     else:
         given["warm_start"] = request.cluster is None
-    known = estimator.get_params(deep=False)
-    made(type(estimator).__name__, known | given)  # says which option is out of its range
     estimator.set_params(**given)
 
 
@@ -291,11 +306,11 @@ def _on_cluster(job: Job, watch: Watch) -> None:
 # ---- how it ends -------------------------------------------------------------------------
 
 
-def _stop(job: Job) -> int:
+def _keep(job: Job) -> None:
     """Leave a model that can be used and resumed."""
     if not hasattr(job.estimator, "classes_"):
         job.screen.warn("Stopped before there was a model: nothing was written.")
-        return INTERRUPTED
+        return
     if job.path is None:
         job.path = Path(IN_CASE_OF_NEED)
     job.write(is_finished=False)
@@ -305,7 +320,6 @@ def _stop(job: Job) -> int:
     )
     where = f" --cluster {shlex.quote(job.request.cluster)}" if job.request.cluster else ""
     job.screen.warn(f"  polyplane train {data} --resume {shlex.quote(str(job.path))}{where}")
-    return INTERRUPTED
 
 
 def _tested(job: Job) -> Evaluation | None:

@@ -182,6 +182,9 @@ class Layout:
         sources = [_source_of(*source) for source in plain["sources"]]
         if plain["missing"] not in CHOICES["missing"] or len(numbers) < len(pairs):
             raise ValueError("a table is laid out in an unknown way")
+        strangers = {pair.source for pair in pairs} - {source.name for source in sources}
+        if strangers:
+            raise ValueError(f"a feature is of column {min(strangers)!r}, which the table has not")
         return Layout(
             sources,
             bool(plain["has_names"]),

@@ -11,9 +11,7 @@ from polyplane.engine.planes.planes import Array
 from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.prediction import FittedModel
 
-__all__ = ["LEFT_OUT", "FinishedTraining", "check_can_learn_on"]
-
-LEFT_OUT = "was saved without its training state"
+__all__ = ["FinishedTraining", "check_can_learn_on"]
 
 
 @dataclass
@@ -28,8 +26,8 @@ class FinishedModel:
 class FinishedTraining:
     """The end of a training."""
 
-    def __init__(self, model: FittedModel, why: str, own: Any) -> None:
-        self._name, self._why, self._record = model.title, why, model.record
+    def __init__(self, model: FittedModel, own: Any) -> None:
+        self._name, self._record = model.title, model.record
         self.classes = model.labels
         self.ranks: Array = model.record.decomposition.ranks
         self.kind = model.record.decomposition.kind
@@ -49,15 +47,15 @@ class FinishedTraining:
         return replace(self._record, decomposition=self.decomposition(combine))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "_why" not in vars(self):  # copies and pickles ask, too
+        if name.startswith("__") or "_record" not in vars(self):  # copies and pickles ask, too
             raise AttributeError(name)
         return self.refuse()
 
     def refuse(self) -> NoReturn:
         """Say that there is no going on from here."""
         raise ValueError(
-            f"{self._name}: the model {self._why}: it predicts, but cannot learn on; call fit "
-            "without warm_start to train it anew."
+            f"{self._name}: the model was saved without its training state: it predicts, but "
+            "cannot learn on; call fit without warm_start to train it anew."
         )
 
 

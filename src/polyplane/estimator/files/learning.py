@@ -11,7 +11,13 @@ import numpy as np
 
 from polyplane.engine.planes.planes import LANES_USED, NO_PLANE, Planes
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
-from polyplane.estimator.files.training_tables import TABLES, Curve, KernelState, PlaneState
+from polyplane.estimator.files.training_tables import (
+    TABLES,
+    Curve,
+    KernelState,
+    PlaneState,
+    columns_in_training,
+)
 from polyplane.estimator.fitting.streams import give_stream_course, stream_course_of
 from polyplane.estimator.fitting.thread_safety import remember
 from polyplane.estimator.input.known_classes import known_classes
@@ -31,7 +37,6 @@ from polyplane.estimator.planes.hyperplane_classifier import (
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import LEAST_CHOICE, PlaneTraining
 from polyplane.model.format.checks import need, need_within
-from polyplane.model.format.migrations import TRAINING_NOW, TRAININGS, migrated
 from polyplane.model.format.schema import Many, Nested, Reader, Writer
 from polyplane.model.kernels.kernel_values import FormulaKernel, GivenKernel, Kernel
 from polyplane.model.prediction import FittedModel
@@ -54,7 +59,6 @@ def write_training(estimator: Any, out: Writer) -> dict[str, Any]:
     stream = stream_course_of(estimator)
     path = f"{PATH}.stream"
     return {
-        "version": TRAINING_NOW,
         kind: TABLES[kind].write(state, f"{PATH}.{kind}", out),
         "stream": None if stream is None else TABLES["stream"].write(stream, path, out),
         "evaluations": CURVES.write(_curves_of(estimator), f"{PATH}.evaluations", out),
@@ -88,19 +92,9 @@ def _with_offset(kernel: Any, offset: float) -> Kernel:
 # ---- reading -----------------------------------------------------------------------------
 
 
-def read_training(
-    plain: Any, arrays: dict[str, Any], estimator: Any, model: FittedModel
-) -> str | None:
-    """Give an estimator its training; or return why that cannot be, if it is not damaged."""
+def read_training(plain: Any, arrays: dict[str, Any], estimator: Any, model: FittedModel) -> None:
+    """Give an estimator its training."""
     need(isinstance(plain, dict), "the training part is not a record")
-    version = plain.get("version")
-    is_version = isinstance(version, int) and not isinstance(version, bool) and version > 0
-    need(is_version, "the training part does not say its version")
-    if not migrated(plain, arrays, version, TRAINING_NOW, TRAININGS):
-        return (
-            f"was saved with a training state of version {version}, of which this polyplane knows "
-            f"{TRAINING_NOW}"
-        )
     source, kind = Reader(arrays), "planes" if model.has_planes else "kernel"
     state = TABLES[kind].read(plain.get(kind), f"{PATH}.{kind}", source)
     made = _plane_training if model.has_planes else _kernel_training
@@ -113,12 +107,13 @@ def read_training(
     for curve in CURVES.read(plain.get("evaluations"), f"{PATH}.evaluations", source, {}):
         evaluations.setdefault(curve.set, {})[curve.measure] = curve.values
     give_evaluations(estimator, evaluations)
-    return None
 
 
 def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> PlaneTraining:
     record: Any = model.record
-    own = _own_state(own_of_fitted(estimator, model), state.own)
+    like = own_of_fitted(estimator, model)
+    _complete_columns(like, state.own)
+    own = _own_state(like, state.own)
     training = PlaneTraining(
         kind=record.decomposition.kind,
         known=known_classes(model.labels[record.decomposition.ranks]),
@@ -127,9 +122,6 @@ def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> Pl
     )
     _check_models(training, estimator, record.n_estimators)
     columns = state.own["columns"]
-    need((columns is not None) == hasattr(own, "columns"), "columns are of another machine")
-    if columns is not None:
-        need(columns.n_columns == model.n_columns, "a map is of other columns")
     n_classes = training.labels.size
     for one in training.models:
         expected = expected_of(estimator, training, one)
@@ -142,6 +134,16 @@ def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> Pl
     _check_first_rows(training, state.own["first_rows"])
     _check_courses(training)
     return training
+
+
+def _complete_columns(like: Any, told: dict[str, Any]) -> None:
+    """Add to the map of columns what the prediction part says of it."""
+    need(
+        (told["columns"] is not None) == hasattr(like, "columns"), "columns are of another machine"
+    )
+    if told["columns"] is not None:
+        need(like.columns is not None, "columns are of another machine")
+        told["columns"] = columns_in_training(like.columns, told["columns"])
 
 
 def _own_state(own: Any, told: dict[str, Any]) -> Any:

@@ -7,7 +7,6 @@ arrays are stored is settled by `model/format/model_file.py`.
 """
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ import polyplane
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import aligned_zeros
-from polyplane.estimator.files.finished_training import LEFT_OUT, FinishedTraining
+from polyplane.estimator.files.finished_training import FinishedTraining
 from polyplane.estimator.files.fitted import (
     estimator_of,
     fitted_of,
@@ -150,18 +149,14 @@ def _read_contents(values: Any, arrays: dict[str, Array], path: Any) -> SavedMod
     with refusing(path):
         model = read_prediction(values, Reader(arrays))
         estimator = estimator_of(model)
-        why: str | None = LEFT_OUT
         if values.get("training") is not None:
-            why = read_training(values["training"], arrays, estimator, model)
-        if why is not None:
+            read_training(values["training"], arrays, estimator, model)
+        else:
             own = own_of_fitted(estimator, model) if model.has_planes else None
-            give_training(estimator, FinishedTraining(model, why, own))
+            give_training(estimator, FinishedTraining(model, own))
         layout = model.table and Layout.from_dict(model.table, is_frozen=True)
         scaler = model.scaler and sklearn_scaler_of(model.scaler)
-        saved = SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)
-    if why not in (None, LEFT_OUT):
-        warnings.warn(f"{path}: the model {why}: it predicts, but cannot learn on.", stacklevel=4)
-    return saved
+        return SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)
 
 
 # ---- without a file ----------------------------------------------------------------------

@@ -7,7 +7,7 @@ values, norms of support rows, the scores of the row at hand; nor what the predi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -48,8 +48,8 @@ from polyplane.estimator.planes.training import (
     PlaneModel,
     Snapshot,
 )
-from polyplane.model.format.checks import LARGEST_COUNT, need
-from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, TURN, check_map, rises
+from polyplane.model.format.checks import LARGEST_COUNT, need, need_ranges_within
+from polyplane.model.format.prediction_part import MOST_UNITS, ROWS
 from polyplane.model.format.schema import (
     Count,
     Flag,
@@ -73,7 +73,10 @@ from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.kernels.kernel_values import KernelRows
 from polyplane.model.many_classes.decomposition import Problem
 
-__all__ = ["KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "Curve", "KernelState", "PlaneState"]
+__all__ = [
+    "KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "Curve", "KernelState", "PlaneState",
+    "columns_in_training",
+]  # fmt: skip
 
 LEAST = np.finfo(np.float64).tiny
 
@@ -260,50 +263,49 @@ FIRST_ROWS = Table(
 )
 
 
+SCALES = Table(  # of a `LevelTable` without its knots, which the prediction part has
+    dict,
+    {
+        "shifts": Numbers("float32", ("column",)),
+        "factors": Numbers("float32", ("column",)),
+        "places": Numbers("float32", ("level", "knot")),
+        "n_hats": Wholes("int32", ("level", "column"), 0, 1 << 16),
+        "first_hat": Wholes("int32", ("level", "column")),
+        "heights": Numbers("float32", ("level", "column")),
+    },
+)
+
+COLUMNS = Table(  # what the prediction part does not say of them
+    dict,
+    {"constant": Number(), "scales": Maybe(Nested(SCALES))},
+    {"scales": "table"},
+)
+
+
+def columns_in_training(folded: ColumnMap, told: Mapping[str, Any]) -> ColumnMap:
+    """The map of a training whose finished planes see columns through `folded`."""
+    made = replace(folded, constant=told["constant"])
+    if told["table"] is None:
+        need(folded.table is None, "a map is of other columns")
+        return made
+    need(folded.table is not None, "a map is of other columns")
+    assert folded.table is not None
+    table = folded.table._replace(**told["table"])
+    _check_levels(table)
+    return replace(made, table=table, n_features=folded.n_mapped + int(table.n_hats.sum()))
+
+
 def _check_levels(table: LevelTable) -> None:
-    n_columns, n_knots = table.shifts.size, np.diff(table.knot_starts)
-    ends_well = table.knot_starts[0] == 0 and table.knot_starts[-1] == table.knots.size
-    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
-    need(rises(table.knots, table.knot_starts), "knots do not rise")
+    n_columns, n_knots = table.knot_starts.size - 1, np.diff(table.knot_starts)
+    is_of_columns = table.shifts.size == n_columns and table.places.shape[1] == table.knots.size
+    need(is_of_columns, "a map is of other columns")
     need(not ((table.n_hats > 0) & (n_knots < 2)).any(), "there are hats without knots")
     of_knot = np.repeat(np.arange(n_columns), n_knots)
     for places, n_hats in zip(table.places, table.n_hats[:, of_knot], strict=True):
         is_on_scale = (n_hats < 2) | ((places >= 0) & (places <= n_hats - 1))
         need(bool(is_on_scale.all()), "a knot is beyond all hats")
     last = n_columns + int(table.n_hats.sum())
-    is_there = (table.first_hat >= n_columns) & (table.first_hat + table.n_hats <= last)
-    need(bool((is_there | (table.n_hats == 0)).all()), "hats end nowhere")
-
-
-LEVELS = Table(
-    LevelTable,
-    {
-        "shifts": Numbers("float32", ("column",)),
-        "factors": Numbers("float32", ("column",)),
-        "knot_starts": Wholes("int32", ("column + 1",)),
-        "knots": Numbers("float32", ("knot",)),
-        "places": Numbers("float32", ("level", "knot")),
-        "n_hats": Wholes("int32", ("level", "column"), 0, 1 << 16),
-        "first_hat": Wholes("int32", ("level", "column")),
-        "heights": Numbers("float32", ("level", "column")),
-    },
-    check=_check_levels,
-)
-
-
-COLUMN_MAP = Table(
-    ColumnMap,
-    {
-        "columns": Count(),
-        "features": Count(),
-        "constant": Number(),
-        "used": Maybe(Wholes("int32", ("feature",))),
-        "levels": Maybe(Nested(LEVELS)),
-        "turn": Maybe(Nested(TURN)),
-    },
-    {"columns": "n_columns", "features": "n_features", "levels": "table"},
-    check=check_map,
-)
+    need_ranges_within(table.first_hat, table.n_hats, n_columns, last, "hats end nowhere")
 
 
 @dataclass
@@ -330,7 +332,7 @@ PLANE_TRAINING = Table(
         "split_seed": Count(),
         "courses": Many(Nested(COURSE)),
         "watch": Nested(WATCH),
-        "columns": Maybe(Nested(COLUMN_MAP)),
+        "columns": Maybe(Nested(COLUMNS)),
         "first_rows": Maybe(Nested(FIRST_ROWS)),
         "starts": Flag(),
     },

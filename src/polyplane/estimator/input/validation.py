@@ -181,14 +181,35 @@ def no_training_data() -> TrainingData:
 
 @contextlib.contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Input that turns out to be bad half-way leaves the estimator as it was."""
-    before = dict(vars(estimator))
+    """Restore the estimator, its training and its models if the body fails."""
+    before = [(record, dict(vars(record))) for record in _records_of(estimator)]
+    models = list(getattr(vars(estimator).get("_training"), "models", ()))
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        for record, state in before:
+            vars(record).clear()
+            vars(record).update(state)
+        if "_training" in vars(estimator):
+            estimator._training.models[:] = models
         raise
+
+
+def _records_of(estimator: Any) -> Iterator[Any]:
+    """The objects whose attributes a training changes."""
+    yield estimator
+    training = vars(estimator).get("_training")
+    if training is not None:
+        yield training
+        for model in training.models:
+            yield model
+            yield from _own_of(model)
+        yield from _own_of(training)
+
+
+def _own_of(record: Any) -> list[Any]:
+    own = vars(record).get("own")
+    return [] if own is None else [own]
 
 
 def _is_plain(X: Any) -> bool:

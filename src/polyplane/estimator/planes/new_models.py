@@ -3,6 +3,7 @@
 What a machine starts with are methods that it may override, each with its contract.
 """
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -98,10 +99,11 @@ class PlaneStarts(PlanePasses):
 
     def _meet(self, training: PlaneTraining, labels: Array, data: TrainingData) -> None:
         """Classes and columns that training has not met yet."""
-        training.known = known_classes(labels)
-        training.n_columns = width_of(self)
         known = {(model.problem, model.estimator) for model in training.models}
-        self._check_memory(training, len(known))
+        met = copy.copy(training)
+        met.known, met.n_columns = known_classes(labels), width_of(self)
+        self._check_memory(met, len(known))
+        training.known, training.n_columns = met.known, met.n_columns
         for problem in training.decomposition(self.combine).problems():
             for e in range(int(self._setting("n_estimators"))):
                 if (problem, e) not in known:

@@ -168,7 +168,7 @@ def is_text_model(path: Any) -> bool:
     try:
         with open(path, "rb") as file:
             return _first_word(file.read(64)) in MARKS
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -181,8 +181,9 @@ def read_text_model(path: Any) -> TextModel:
     try:
         with open(path, "rb") as file:
             text = file.read()
-    except OSError as error:
-        raise ModelError(f"cannot be read ({error.strerror or error})", path) from error
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        why = getattr(error, "strerror", None) or error
+        raise ModelError(f"cannot be read ({why})", path) from error
     first = _first_word(text[:64])
     if first not in MARKS:
         problem = "is no text model: LIBSVM, LIBLINEAR and BudgetedSVM write such"

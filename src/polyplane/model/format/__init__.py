@@ -1,1 +1,1 @@
-"""What model files hold: tables of records, checks of what comes from a file, migrations."""
+"""What model files hold: tables of records, and checks of what comes from a file."""

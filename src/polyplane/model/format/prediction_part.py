@@ -1,6 +1,6 @@
 """The prediction part of a model file: what `docs/model_files.md` describes, field by field.
 
-Tables name what other programs may rely on. A change here is a new format: see `migrations.py`.
+Tables name what other programs may rely on. A change here is a new format (`model_file.py`).
 """
 
 import contextlib
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.inspection import column_facts, starts_are_sound
+from polyplane.engine.inspection import column_facts
 from polyplane.engine.planes.planes import Array
-from polyplane.engine.rows.mapped import ColumnTable
+from polyplane.engine.rows.leveled import LevelTable
 from polyplane.engine.rows.products import n_mapped
 from polyplane.engine.rows.storage import CsrRows
 from polyplane.engine.rows.turned import Turn, n_directions
@@ -20,7 +20,7 @@ from polyplane.engine.support.gram import (
     squared_lengths,
 )
 from polyplane.engine.tiles import LANES
-from polyplane.model.format.checks import need
+from polyplane.model.format.checks import need, need_starts
 from polyplane.model.format.model_file import ModelError, read_file
 from polyplane.model.format.schema import (
     Count,
@@ -40,7 +40,7 @@ from polyplane.model.format.schema import (
     Word,
     Writer,
 )
-from polyplane.model.input.column_maps import FoldedMap
+from polyplane.model.input.column_maps import ColumnMap, hats_at_knots
 from polyplane.model.input.scaling import SCALER
 from polyplane.model.kernels.kernel_formulas import FORMULAS, entry_of
 from polyplane.model.kernels.kernel_record import Expansion, KernelRecord
@@ -52,12 +52,9 @@ from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
 __all__ = [
     "MOST_UNITS",
     "ROWS",
-    "TURN",
-    "check_map",
     "read_fitted",
     "read_prediction",
     "refusing",
-    "rises",
     "write_prediction",
 ]
 
@@ -69,8 +66,7 @@ KERNELS = *sorted(FORMULAS), "precomputed"
 
 
 def _check_rows(rows: CsrRows) -> None:
-    is_sound = rows.starts.size > 0 and starts_are_sound(rows.starts, rows.values.size)
-    need(is_sound and rows.starts[-1] == rows.values.size, "rows begin nowhere")
+    need_starts(rows.starts, rows.values.size, "rows begin nowhere")
     need(column_facts(rows.columns, rows.starts)[2], "columns of a row do not rise")
 
 
@@ -86,53 +82,37 @@ ROWS = Table(
 )
 
 
-def _check_ranks(table: ColumnTable) -> None:
-    n_columns, n_knots = table.shifts.size, np.diff(table.knot_starts)
-    ends_well = table.knot_starts[0] == 0 and table.knot_starts[-1] == table.knots.size
-    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
-    is_share = bool(((table.ranks >= 0) & (table.ranks <= 1)).all())
-    need(is_share and rises(table.ranks, table.knot_starts), "ranks do not rise")
-    need(not ((table.n_hats > 0) & (n_knots < 2)).any(), "there are hats without knots")
-    last = n_columns + int(table.n_hats.sum())
-    is_there = (table.first_hat >= n_columns) & (table.first_hat + table.n_hats <= last)
-    need(bool(is_there.all()), "hats end nowhere")
+def _check_knots(starts: Array, knots: Array) -> None:
+    """Demand that each column has no knots, or two and more."""
+    need_starts(starts, knots.size, "knots begin nowhere")
+    need(not (np.diff(starts) == 1).any(), "knots begin nowhere")
+    need(_rises(knots, starts), "knots do not rise")
 
 
-def rises(values: Array, starts: Array) -> bool:
+def _rises(values: Array, starts: Array) -> bool:
     falls = np.diff(values) < 0
     inner = np.setdiff1d(np.arange(falls.size), starts[1:-1] - 1)
     return not falls[inner].any()
 
 
-RANKS = Table(
-    ColumnTable,
-    {
-        "shifts": Numbers("float32", ("column",)),
-        "factors": Numbers("float32", ("column",)),
-        "knot_starts": Wholes("int32", ("column + 1",)),
-        "knots": Numbers("float32", ("knot",)),
-        "ranks": Numbers("float32", ("knot",)),
-        "n_hats": Wholes("int32", ("column",), 0, 1 << 16),
-        "first_hat": Wholes("int32", ("column",)),
-        "height": Number(dtype=np.float32),
-    },
-    check=_check_ranks,
-)
+KNOTS = {  # of columns: each has none, or two and more
+    "knot_starts": Wholes("int32", ("column + 1",)),
+    "knots": Numbers("float32", ("knot",)),
+}
+HATS = Table(hats_at_knots, KNOTS, check=lambda table: _check_knots(table.knot_starts, table.knots))
 
 
 def _check_turn(turn: Turn) -> None:
     n_knots = np.diff(turn.knot_starts)
-    ends_well = turn.knot_starts[0] == 0 and turn.knot_starts[-1] == turn.knots.size
-    need(ends_well and (n_knots >= 0).all() and not (n_knots == 1).any(), "knots begin nowhere")
-    need(rises(turn.ranks, turn.knot_starts), "ranks do not rise")
+    _check_knots(turn.knot_starts, turn.knots)
+    need(_rises(turn.ranks, turn.knot_starts), "ranks do not rise")
     need(len(turn.weights) == (n_knots > 0).sum(), "directions are of other columns")
 
 
 TURN = Table(
     Turn,
     {
-        "knot_starts": Wholes("int32", ("column + 1",)),
-        "knots": Numbers("float32", ("knot",)),
+        **KNOTS,
         "ranks": Numbers("float32", ("knot",)),
         "weights": Numbers("float32", ("ranked", "direction")),
     },
@@ -140,37 +120,33 @@ TURN = Table(
 )
 
 
-def check_map(columns: Any) -> None:
-    """Whether a map makes the features that it says, of the columns that it uses."""
-    n_hats, n_columns = 0, columns.n_columns
-    if columns.turn is not None:
-        is_of_columns = columns.turn.knot_starts.size == n_columns + 1
-        need(is_of_columns and columns.table is not None, "directions are of other columns")
-        n_columns += n_directions(columns.turn)
-    if columns.table is not None:
-        need(columns.table.shifts.size == n_columns, "a map is of other columns")
-        n_hats = int(columns.table.n_hats.sum())
-    if columns.used is None:
-        need(columns.n_features == n_columns + n_hats, "a map makes other features")
-        return
-    is_rising = bool((np.diff(columns.used) > 0).all()) and columns.used.size > 0
-    is_within = is_rising and int(columns.used[-1]) < columns.n_columns
-    need(columns.table is None and is_within, "columns do not rise")
-    need(columns.n_features == columns.used.size, "a map makes other features")
+def _column_map(
+    table: LevelTable | None, n_columns: int, used: Array | None, turn: Turn | None
+) -> ColumnMap:
+    """The map for finished planes, if all that it consists of is of the same columns."""
+    n_mapped = n_columns + n_directions(turn)
+    if turn is not None:
+        is_of_columns = turn.knot_starts.size == n_columns + 1 and table is not None
+        need(is_of_columns, "directions are of other columns")
+    if used is not None:
+        is_rising = bool((used[1:] > used[:-1]).all()) and used.size > 0
+        is_within = is_rising and int(used[-1]) < n_columns
+        need(table is None and is_within, "columns do not rise")
+        return ColumnMap(None, n_columns, used.size, 1.0, used)
+    need(table is None or table.shifts.size == n_mapped, "a map is of other columns")
+    n_knots = 0 if table is None else table.knots.size
+    return ColumnMap(table, n_columns, n_mapped + n_knots, 1.0, turn=turn)
 
 
 COLUMN_MAP = Table(
-    FoldedMap,
+    _column_map,
     {
         "columns": Count(),
-        "features": Count(),
-        "constant": Number(),
         "used": Maybe(Wholes("int32", ("feature",))),
-        "ranks": Maybe(Nested(RANKS)),
+        "hats": Maybe(Nested(HATS)),
         "turn": Maybe(Nested(TURN)),
     },
-    {"columns": "n_columns", "features": "n_features", "ranks": "table"},
-    check=check_map,
+    {"columns": "n_columns", "hats": "table"},
 )
 
 PRODUCTS = Table(
@@ -214,8 +190,7 @@ def _plane_record(**fields: Any) -> PlaneRecord:
     starts, decomposition = fields.pop("group_starts"), fields["decomposition"]
     n_groups = fields["n_estimators"] * decomposition.n_groups() * fields["n_units"]
     need(starts.size == n_groups + 1, "planes are of other problems")
-    is_right = starts[0] == 0 and starts[-1] == fields["scales"].size
-    need(is_right and bool((np.diff(starts) >= 0).all()), "groups of planes begin nowhere")
+    need_starts(starts, fields["scales"].size, "groups of planes begin nowhere")
     group = np.repeat(np.arange(n_groups, dtype=np.int32), np.diff(starts))
     return PlaneRecord(group=group, **fields)
 
@@ -352,8 +327,7 @@ def _kernel_record(
     n_problems, starts = decomposition.n_problems(), problem_starts
     need(starts.size == n_problems + 1, "problems are missing")
     need(intercepts.size == n_problems, "problems are missing")
-    is_right = starts[0] == 0 and starts[-1] == places.size
-    need(is_right and bool((np.diff(starts) >= 0).all()), "problems begin nowhere")
+    need_starts(starts, places.size, "problems begin nowhere")
     need(bool((places < support.size).all()), "a coefficient has no support vector")
     bounds = starts.tolist()
     expansions = [

@@ -56,7 +56,7 @@ from polyplane.engine.rows.storage import (
 )
 from polyplane.engine.rows.turned import Turn, n_directions, turned_rows
 
-__all__ = ["AS_IS", "KINDS", "ColumnMap", "FoldedMap", "can_turn", "column_map", "compact_rows"]
+__all__ = ["AS_IS", "KINDS", "ColumnMap", "can_turn", "column_map", "compact_rows", "hats_at_knots"]
 
 AS_IS = "as-is"
 KINDS = "plain", "rank", "knots", "fine"  # of maps
@@ -101,12 +101,15 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """What columns become for training, and how planes learnt there apply to X."""
+    """What columns become for the planes of a training, and how these planes apply to X.
+
+    The map for finished planes (`of_prediction`) is one, too, that has hats at all knots.
+    """
 
     table: LevelTable | None  # None: columns are left alone
     n_columns: int
-    n_features: int  # in training, without the constant
-    constant: float  # value of the constant feature in training, where there is an intercept
+    n_features: int  # without the constant
+    constant: float  # value of the constant feature, where there is an intercept
     used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
     turn: Turn | None = None  # that adds columns before they are mapped
 
@@ -177,7 +180,12 @@ class ColumnMap:
 
     def spread(self, sums: Array) -> Array:
         """Planes by feature, as they are for all columns."""
-        return _spread_planes(sums, self.used, self.n_columns)
+        if self.used is None:
+            return sums
+        wide = aligned_zeros(self.n_columns + 1, sums.shape[1])
+        wide[0] = sums[0]
+        wide[1 + self.used] = sums[1 : 1 + self.used.size]
+        return wide
 
     def folded(self, sums: Array, constant: float = 1.0) -> Array:
         """Planes learnt on rows `for_training`, by feature, made those for rows `for_prediction`.
@@ -203,12 +211,15 @@ class ColumnMap:
         return folded.astype(np.float32)
 
     def columns_of_features(self) -> Array:
-        """The mapped column to which each feature of the training belongs."""
+        """Return the column of X, or behind them the direction, to which each feature belongs."""
+        if self.used is not None:
+            return self.used
+        columns = np.arange(self.n_mapped, dtype=np.int32)
         if self.table is None:
-            return np.arange(self.n_features)
+            return columns
         n_hats = self.table.n_hats
-        hats = np.tile(np.arange(self.n_mapped), len(n_hats))
-        return np.concatenate([np.arange(self.n_mapped), np.repeat(hats, n_hats.ravel())])
+        hats = np.tile(columns, len(n_hats))
+        return np.concatenate([columns, np.repeat(hats, n_hats.ravel())])
 
     def weighed(self, weights: Array) -> "ColumnMap":
         """The same map with the features of each mapped column longer by its weight."""
@@ -244,17 +255,16 @@ class ColumnMap:
         )
         return replace(self, table=table, n_columns=n_columns, n_features=n_columns)
 
-    def of_prediction(self) -> "FoldedMap":
-        """What is left of the map once planes have taken in all that is linear."""
-        table = self._prediction_table() if self.has_knots else None
-        return FoldedMap(table, self.n_columns, self.n_folded, used=self.used, turn=self.turn)
+    def of_prediction(self) -> "ColumnMap":
+        """Return the map for finished planes, which have taken in all that is linear."""
+        table = self.table and hats_at_knots(self.table.knot_starts, self.table.knots)
+        return replace(self, table=table, n_features=self.n_folded, constant=1.0)
 
     def _prediction_table(self) -> ColumnTable:
         """Columns as they are, or two hats at the knots beside each value."""
         table: Any = self.table
         n_knots = np.diff(table.knot_starts).astype(np.int32)
-        owner = np.repeat(np.arange(n_knots.size), n_knots)
-        place = np.arange(owner.size) - table.knot_starts[owner]
+        owner, place = _places_of_knots(table.knot_starts)
         return ColumnTable(
             shifts=np.zeros(n_knots.size, np.float32),
             factors=(n_knots == 0).astype(np.float32),
@@ -262,68 +272,35 @@ class ColumnMap:
             knots=table.knots,
             ranks=(place / np.maximum(n_knots[owner] - 1, 1)).astype(np.float32),
             n_hats=n_knots,
-            first_hat=(n_knots.size + n_knots.cumsum() - n_knots).astype(np.int32),
+            first_hat=(n_knots.size + table.knot_starts[:-1]).astype(np.int32),
             height=np.float32(1),
         )
 
 
-@dataclass(frozen=True)
-class FoldedMap:
-    """How finished planes see the columns of X."""
+def hats_at_knots(knot_starts: Array, knots: Array) -> LevelTable:
+    """Return the table of columns as they are, or with a hat at each knot and nothing else."""
+    n_knots = np.diff(knot_starts).astype(np.int32)
+    _, place = _places_of_knots(knot_starts)
+    return LevelTable(
+        shifts=np.zeros(n_knots.size, np.float32),
+        factors=(n_knots == 0).astype(np.float32),
+        knot_starts=knot_starts,
+        knots=knots,
+        places=place[None, :].astype(np.float32),
+        n_hats=n_knots[None, :],
+        first_hat=(n_knots.size + knot_starts[None, :-1]).astype(np.int32),
+        heights=np.ones((1, n_knots.size), np.float32),
+    )
 
-    table: ColumnTable | None  # None: columns are left alone
-    n_columns: int
-    n_features: int  # without the constant
-    constant: float = 1.0  # of the rows that planes see
-    used: Array | None = None  # [feature] int32, rising: the columns that have features; None: all
-    turn: Turn | None = None  # that adds columns before they are mapped
 
-    @property
-    def has_knots(self) -> bool:
-        """Whether rows have to be mapped."""
-        return self.table is not None
-
-    @property
-    def n_folded(self) -> int:
-        """Features of finished planes, without the constant."""
-        return self.n_features
-
-    def with_all_columns(self) -> "FoldedMap":
-        """The same map with a feature for every column."""
-        return replace(self, n_features=self.n_columns, used=None)
-
-    def spread(self, sums: Array) -> Array:
-        """Planes by feature, as they are for all columns."""
-        return _spread_planes(sums, self.used, self.n_columns)
-
-    def columns_of_features(self) -> Array:
-        """The column of X, or behind them the direction, to which each feature belongs."""
-        if self.used is not None:
-            return self.used
-        columns = np.arange(self.n_columns + n_directions(self.turn), dtype=np.int32)
-        if self.table is None:
-            return columns
-        return np.concatenate([columns, np.repeat(columns, self.table.n_hats)])
-
-    def for_prediction(self, rows: Any) -> Rows:
-        """Rows as planes see them; their constant must be 1, intercept or not."""
-        rows = rows if self.used is None else compact_rows(rows, self.used)
-        if self.table is None:
-            return rows  # type: ignore[no-any-return]
-        return mapped_rows(_turned(rows, self.turn), self.table)
+def _places_of_knots(knot_starts: Array) -> tuple[Array, Array]:
+    """The column of each knot, and its place among the knots of that column."""
+    owner = np.repeat(np.arange(knot_starts.size - 1), np.diff(knot_starts))
+    return owner, np.arange(owner.size) - knot_starts[owner]
 
 
 def _turned(rows: Any, turn: Turn | None) -> Any:
     return rows if turn is None else turned_rows(rows, turn)
-
-
-def _spread_planes(sums: Array, used: Array | None, n_columns: int) -> Array:
-    if used is None:
-        return sums
-    wide = aligned_zeros(n_columns + 1, sums.shape[1])
-    wide[0] = sums[0]
-    wide[1 + used] = sums[1 : 1 + used.size]
-    return wide
 
 
 def _values_at_knots(table: LevelTable, j: int, planes: Array) -> Array:

@@ -12,7 +12,6 @@ Written   dense rows as float32 or uint8 columns, CSR rows as `indices` and `val
 
 import contextlib
 import io
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -29,6 +28,7 @@ from polyplane.data.formats.arrow.batches import HAS_LABELS, N_FEATURES, BatchRo
 from polyplane.data.table.blocks import TableBlock
 from polyplane.data.table.layout import Layout, TableOptions
 from polyplane.data.table.rows import laid_out
+from polyplane.whole_files import whole_file
 
 __all__ = ["LABEL", "arrow_chunks", "chunks", "columns_of", "write"]
 
@@ -154,17 +154,8 @@ def _checked(batches: Iterable[Any], path: Any, kind: str) -> Iterator[Any]:
 
 def write(path: str | Path, chunks: Iterable[Chunk], names: Sequence[str] | None = None) -> int:
     """Write chunks to a Parquet file, `names` being those of dense columns; return its rows."""
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with open(unfinished, "wb") as file:
-            n_rows = _write_chunks(file, iter(chunks), names)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return n_rows
+    with whole_file(Path(path)) as file:
+        return _write_chunks(file, iter(chunks), names)
 
 
 def _write_chunks(file: BinaryIO, chunks: Iterator[Chunk], names: Sequence[str] | None) -> int:

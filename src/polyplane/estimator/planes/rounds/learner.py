@@ -192,17 +192,15 @@ def pass_over(
     seen: TrainingData,
     learner: int,
     piece: Piece,
-    visited: Array | None = None,
 ) -> list[Array]:
-    """A pass over rows, or a piece of one, as a pass of `fit`; return origins of planes.
+    """Make a pass over rows, or a piece of one, as a pass of `fit`; return origins of planes.
 
     Those are, for each model and each plane that lives, its place among those that lived before,
-    or NEW. Each learner has an order of its own; that of the first is that of `fit`. Rows that are
-    not `visited`, where that is given, are left out of it.
+    or NEW. Each learner has an order of its own; that of the first is that of `fit`.
     """
     with writing(machine):
         models = machine._training.models
-        return [_pass_of(machine, model, seen, learner, piece, visited) for model in models]
+        return [_pass_of(machine, model, seen, learner, piece) for model in models]
 
 
 def _pass_of(
@@ -211,7 +209,6 @@ def _pass_of(
     data: TrainingData,
     learner: int,
     piece: Piece,
-    visited: Array | None,
 ) -> Array:
     """The pass of one model; return the origins of its planes."""
     walk = machine._walk()
@@ -231,8 +228,6 @@ def _pass_of(
         model.generator = np.random.Generator(bits.jumped(learner))
     if machine.shuffle:
         shuffle(order, model.generator)
-    if visited is not None:
-        order = order[visited[order]]
     order = np.array_split(order, piece.n_pieces)[piece.place]
     if piece.place + 1 < piece.n_pieces:  # the next has the same order
         model.generator.bit_generator.state = before

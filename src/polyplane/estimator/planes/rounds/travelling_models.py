@@ -121,26 +121,24 @@ class Journey:
         y: Any,
         task: Task | None = None,
         piece: Piece = WHOLE,
-        visited: Array | None = None,
     ) -> None:
-        """Learn one more partition, or a piece of it, without rows that are not `visited`.
+        """Learn one more partition, or a piece of it.
 
         At the first, with its `task`, its order and its schedule become its own.
         """
-        self.visit_seen(_seen(self._machine, X, y), task, piece, visited)
+        self.visit_seen(_seen(self._machine, X, y), task, piece)
 
     def visit_seen(
         self,
         seen: TrainingData,
         task: Task | None = None,
         piece: Piece = WHOLE,
-        visited: Array | None = None,
     ) -> None:
         """The same of rows that are `as_seen` already."""
         if task is not None:
             join_round(self._machine, task.rows, piece.n_pieces, task.moment)
         learner = 0 if task is None else task.learner
-        origins = pass_over(self._machine, seen, learner, piece, visited)
+        origins = pass_over(self._machine, seen, learner, piece)
         self._origins = [_composed(*pair) for pair in zip(self._origins, origins, strict=True)]
 
     def along(self) -> Along:

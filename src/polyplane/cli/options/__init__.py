@@ -1,1 +1,0 @@
-"""What can stand on the command line: verbs, options, help."""

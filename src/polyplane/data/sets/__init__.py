@@ -1,1 +1,0 @@
-"""Data sets by name, digits without end, and generated problems."""
