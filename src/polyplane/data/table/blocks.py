@@ -18,9 +18,13 @@ from polyplane.data.table.kinds import (
     CATEGORY,
     DATE,
     EMPTY,
+    NUMBER,
     NUMERIC,
     OPEN,
     TEXT,
+    counts_rows,
+    identifies_rows,
+    is_called_identifier,
     known_numbers,
     numbers_of_texts,
 )
@@ -28,9 +32,11 @@ from polyplane.data.table.layout import ERROR, FILL, SKIP, Layout, Places, Sourc
 from polyplane.data.table.moments import are_dates, as_moments, moments_of_texts, seconds_of
 from polyplane.data.table.spelling import texts_of
 from polyplane.data.table.texts import NONE, Texts, arrow_of, is_null
+from polyplane.engine.inspection import LARGEST
 
 __all__ = [
-    "ErrorAt", "TableBlock", "TableRows", "as_dates", "as_numbers", "matrix_of", "without_nan",
+    "ErrorAt", "TableBlock", "TableRows", "as_dates", "as_numbers", "large_columns",
+    "matrix_of", "scaled", "without_nan",
 ]  # fmt: skip
 
 LABELLED, UNLABELLED, INFINITE = range(3)  # what is known of the label of a row
@@ -45,6 +51,7 @@ class TableBlock(NamedTuple):
     others: dict[int, Any]  # texts or dates by source
     y: Array
     is_bytes: bool  # whether numbers are, but for gaps
+    large: Mapping[int, Array]  # before a layout is learned: large numbers in full, by source
 
     @property
     def n_rows(self) -> int:
@@ -65,17 +72,45 @@ class TableRows:
     def block(self, columns: Mapping[int, Any], error_at: ErrorAt) -> TableBlock:
         """Rows and labels of Arrow arrays by position."""
         n_rows = len(next(iter(columns.values())))
+        if not (self.layout.is_learned or self.layout.is_begun):
+            self.layout.is_begun = True
+            self._set_identifiers_aside(columns)
         numeric: dict[int, Any] = {}
         others: dict[int, Any] = {}
         for i, place in self.read_sources:
             source = self.layout.sources[i]
             cells = _cells_of(source, columns[place], self.path)
+            if source.is_scaled:
+                cells = arrow_of(scaled(source, reals_of(cells)))
             (numeric if source.kind in NUMERIC else others)[i] = cells
         numbers = matrix_of(list(numeric.values()), n_rows)
+        large = {} if self.layout.is_learned else large_columns(numbers, numeric)
+        if self.layout.is_frozen:
+            _saturate(numbers, list(numeric.values()))
         is_bytes = all(_is_byte(cells.type) for cells in numeric.values())
         y, label_flaws = self.labels(columns, n_rows)
-        block = TableBlock(numbers, tuple(numeric), others, y, is_bytes)
+        block = TableBlock(numbers, tuple(numeric), others, y, is_bytes, large)
         return self._without_flaws(block, label_flaws, error_at)
+
+    def _set_identifiers_aside(self, columns: Mapping[int, Any]) -> None:
+        """Do not read numbers that tell rows apart and nothing else; remark those that may."""
+        sources = self.layout.sources
+        for i, place in self.read_sources:
+            source = sources[i]
+            if source.kind != NUMBER or not _may_be_identifier(columns[place].type):
+                continue
+            numbers = reals_of(columns[place])
+            if not identifies_rows(numbers):
+                continue
+            is_clear = counts_rows(numbers) or is_called_identifier(source.name)
+            if is_clear and len(self.read_sources) > 1:
+                sources[i] = source._replace(kind=ASIDE)
+            elif self.path is not None:
+                words = f"every value of {source.name!r} is another whole number, as of an "
+                words += (
+                    f"identifier: it is read as a number; drop=({source.name!r},) leaves it out"
+                )
+                self.layout.remark(words, self.path)
 
     @property
     def read_sources(self) -> list[tuple[int, int]]:
@@ -97,7 +132,9 @@ class TableRows:
         if keep.all():
             return block
         others = {i: _kept(cells, keep) for i, cells in others.items()}
-        return block._replace(numbers=numbers[keep], others=others, y=y[keep] if y.size else y)
+        large = {i: reals[keep] for i, reals in block.large.items()}
+        y = y[keep] if y.size else y
+        return block._replace(numbers=numbers[keep], others=others, y=y, large=large)
 
     def labels(self, columns: Mapping[int, Any], n_rows: int) -> tuple[Array, Array]:
         """Labels, and where they are flawed; empty if there is no label column."""
@@ -234,6 +271,11 @@ def _kept(cells: Any, keep: Array) -> Any:
 # ---- numbers and labels of Arrow ---------------------------------------------------------
 
 
+def _may_be_identifier(kind: Any) -> bool:
+    is_small = _is_byte(kind) or pa.types.is_int8(kind)
+    return not is_small and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def _is_byte(kind: Any) -> bool:
     return bool(pa.types.is_uint8(kind) or pa.types.is_boolean(kind))
 
@@ -262,6 +304,37 @@ def matrix_of(columns: Sequence[Any], n_rows: int) -> Array:
     matrix = batch.to_tensor(null_to_nan=lacks).to_numpy()
     with np.errstate(over="ignore"):
         return np.array(matrix, np.uint8 if matrix.dtype == np.uint8 else np.float32, copy=None)
+
+
+def reals_of(column: Any) -> Array:
+    """Numbers of an Arrow array in double precision, NaN where there is none."""
+    reals = pc.cast(_plain_numbers(column), pa.float64(), safe=False)
+    return np.asarray(reals.to_numpy(zero_copy_only=False), np.float64)
+
+
+def scaled(source: Source, reals: Array) -> Array:
+    """Numbers on the scale of their column, none beyond what products bear; infinity stays."""
+    with np.errstate(invalid="ignore"):
+        found = (reals - source.origin) / source.unit
+    return np.where(np.isinf(reals), reals, np.clip(found, -LARGEST, LARGEST))
+
+
+def large_columns(numbers: Array, columns: Mapping[int, Any]) -> dict[int, Array]:
+    """The columns of a matrix in which some numbers are beyond what products bear, by source."""
+    if numbers.dtype == np.uint8 or not len(numbers):
+        return {}
+    peaks = np.where(np.isfinite(numbers), np.abs(numbers), 0).max(axis=0)
+    both = zip(columns.items(), peaks.tolist(), strict=True)
+    return {i: reals_of(cells) for (i, cells), peak in both if peak > LARGEST}
+
+
+def _saturate(numbers: Array, columns: Sequence[Any]) -> None:
+    """Write what products bear in place of finite numbers that have no float32."""
+    if numbers.dtype == np.uint8 or not np.isinf(numbers).any():
+        return
+    for k in np.flatnonzero(np.isinf(numbers).any(axis=0)).tolist():
+        is_finite = np.isfinite(reals_of(columns[k])) & np.isinf(numbers[:, k])
+        numbers[is_finite, k] = np.copysign(LARGEST, numbers[is_finite, k])
 
 
 def _labels_of(column: Any, is_text: bool) -> tuple[Array, Array]:
