@@ -108,7 +108,6 @@ def test_a_chunk_that_is_refused_changes_nothing(streaming_machine):
         ({"town": 1}, "found int64 in column 'town', expected texts such as '.*' as in training"),
         ({"colour": True}, "found bool in column 'colour', expected texts such as"),
         ({"age": np.inf}, "infinite value in column 'age'"),
-        ({"age": 1e30}, "values as large as 1e.30.* column 'age'"),
     ],
 )
 def test_errors_name_the_column(machine, changes, words):
@@ -117,6 +116,15 @@ def test_errors_name_the_column(machine, changes, words):
         model.predict(FRAME.assign(**changes))
     with pytest.raises(ValueError, match="found no columns 'age', 'town'"):
         model.predict(FRAME.drop(columns=["age", "town"]))
+
+
+def test_a_number_far_outside_is_read_as_the_largest_that_products_bear(machine):
+    if isinstance(machine, pp.Poly2Classifier):
+        pytest.skip("products of two columns bear less, which it says itself")
+    model = machine.fit(FRAME, LABELS)
+    far = [model.decision_function(FRAME.assign(age=age)) for age in (1e10, 1e30, 1e300)]
+    np.testing.assert_array_equal(far[1], far[0])
+    np.testing.assert_array_equal(far[2], far[0])
 
 
 def test_text_is_never_said_to_be_no_float(machine):

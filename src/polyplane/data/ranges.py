@@ -26,7 +26,7 @@ from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
 from polyplane.data.formats.arrow import parquet
 from polyplane.data.formats.csv import reader as csv_text
-from polyplane.data.formats.csv.fields import count_line_ends
+from polyplane.data.formats.csv.records import line_ends_in
 from polyplane.data.formats.libsvm import reader as libsvm_text
 from polyplane.data.formats.which import ReadOptions, plain_format_of
 from polyplane.data.table.layout import Layout
@@ -236,7 +236,7 @@ def _bytes_of(part: Range) -> bytes:
 
 def _lines_before(part: Range) -> int:
     text = _bytes_of(part._replace(start=0, stop=part.start))
-    return int(count_line_ends(np.frombuffer(text, np.uint8), 0, len(text)))
+    return line_ends_in(text, 0, len(text))
 
 
 # ---- a sample of all ---------------------------------------------------------------------

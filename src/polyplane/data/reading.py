@@ -39,8 +39,8 @@ CHUNK_ROWS = 8_192
 WINDOW_CHUNKS = 4  # shuffled together; as many wait
 PATIENCE = 1.0  # seconds that a thread gets to leave a pipe from which nothing comes
 OWN_COLUMNS = (
-    "X has a column for each value of a category, in the order in which they stand there: for the "
-    "same columns of another file, read both with one layout=pp.stream(path).layout"
+    "X has columns and scales that were learned from this file: for the same ones of another file, "
+    "read both with one layout=pp.stream(path).layout"
 )
 
 
@@ -59,7 +59,9 @@ def read(
     """
     whole = stream(source, on_bad=on_bad, cache=cache, layout=layout, **options)
     rows = joined(whole.all_chunks(n_jobs))
-    if layout is None and whole.layout.categories.numbers:
+    known = whole.layout
+    has_own = bool(known.categories.numbers) or any(one.is_scaled for one in known.sources)
+    if layout is None and has_own:
         whole.layout.remark(OWN_COLUMNS, whole.sources[0])
     return rows.X, rows.y if rows.y.size else None
 

@@ -16,12 +16,16 @@ from polyplane.engine.rows.storage import (
 from polyplane.engine.tiles import at
 
 __all__ = [
+    "LARGEST",
     "ColumnStatistics",
     "column_facts",
     "column_statistics",
     "largest_magnitude",
     "starts_are_sound",
 ]
+
+
+LARGEST = 1e10  # squares of larger values, summed over a long stream, would leave float32
 
 
 class ColumnStatistics(NamedTuple):

@@ -259,7 +259,7 @@ def test_ids_and_names_are_set_aside_unless_the_user_insists():
             "id": [f"C-{k:05d}" for k in range(n)],
             "ticket": [f"t{k // 2}" for k in range(n)],
             "text": [f"hello number{k} and welcome to this place" for k in range(n)],
-            "x": range(n),
+            "x": np.arange(n) // 2,
         }
     )
     X, layout = learned(frame)
@@ -270,6 +270,48 @@ def test_ids_and_names_are_set_aside_unless_the_user_insists():
     assert insisted.set_aside == ["ticket"]
     without = frame.drop(columns=["id", "ticket"])
     np.testing.assert_array_equal(dense(rows_of(frame_of(without), layout)), X)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "is_aside"),
+    [
+        ("row", np.arange(100), True),
+        ("row", np.arange(1, 101).astype(float), True),
+        ("row", np.arange(2, 102), False),  # it may be anything
+        ("id", np.arange(100)[::-1] * 37 + 12, True),
+        ("user_id", np.arange(100) * 37, True),
+        ("PassengerId", np.arange(100) * 37, True),
+        ("user id ", np.arange(100) * 10**14, True),
+        ("paid", np.arange(100) * 37, False),
+        ("id", np.arange(100) // 2, False),  # of two rows each
+        ("id", np.arange(100) + 0.5, False),
+        ("id", np.arange(49), False),
+        ("id", np.where(np.arange(100) == 7, np.nan, np.arange(100)), False),
+    ],
+)
+def test_numbers_that_tell_rows_apart_are_set_aside(name, numbers, is_aside):
+    frame = pd.DataFrame({"a": np.arange(len(numbers)) % 3, name: numbers})
+    layout = learned(frame)[1]
+    assert layout.set_aside == [name] * is_aside
+    assert learned(frame[[name]])[1].set_aside == []  # nothing else is left
+    insisted = Layout(grows=False)
+    rows_of(frame_of(frame), insisted, [name])
+    assert insisted.sources[1].kind == "category"
+    for grows in (True, False):
+        layout = Layout(grows=grows)
+        file = io.BytesIO(frame.to_csv(index=False).encode())
+        options = CsvOptions(label=None, header=True)
+        list(csv_text.chunks(file, "f", 1000, options, None, layout))
+        assert layout.set_aside == [name.strip()] * is_aside
+
+
+def test_a_file_with_other_numbers_that_tell_rows_apart_is_remarked(caplog):
+    text = "a,amount\n" + "".join(f"{k % 3},{k * 37 % 1009}\n" for k in range(100))
+    options, layout = CsvOptions(label=None, header=True), Layout()
+    list(csv_text.chunks(io.BytesIO(text.encode()), "f", 1000, options, None, layout))
+    assert layout.set_aside == []
+    (message,) = caplog.messages
+    assert "every value of 'amount' is another whole number" in message
 
 
 def test_a_table_of_nothing_but_ids_is_refused():

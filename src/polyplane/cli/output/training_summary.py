@@ -59,7 +59,11 @@ def found_settings(estimator: Any) -> dict[str, Any]:
 def tell_summary(screen: Screen, found: dict[str, Any]) -> None:
     """The same in words."""
     lines = [("algorithm", found["algorithm"])]
-    lines.append(("rows", f"{found['rows']:,} of {found['features']:,} columns"))
+    columns = f"{found['features']:,} columns"
+    if found["table"] is not None:
+        n_columns = len(found["table"]["columns"])
+        columns = f"{n_columns:,} column{'s' * (n_columns > 1)} ({found['features']:,} features)"
+    lines.append(("data", f"{found['rows']:,} rows, {columns}"))
     if found["table"] is not None:
         lines += table_lines(found["table"])
     if found["label"] is not None:

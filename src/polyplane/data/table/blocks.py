@@ -18,9 +18,13 @@ from polyplane.data.table.kinds import (
     CATEGORY,
     DATE,
     EMPTY,
+    NUMBER,
     NUMERIC,
     OPEN,
     TEXT,
+    counts_rows,
+    identifies_rows,
+    is_called_identifier,
     known_numbers,
     numbers_of_texts,
 )
@@ -28,9 +32,11 @@ from polyplane.data.table.layout import ERROR, FILL, SKIP, Layout, Places, Sourc
 from polyplane.data.table.moments import are_dates, as_moments, moments_of_texts, seconds_of
 from polyplane.data.table.spelling import texts_of
 from polyplane.data.table.texts import NONE, Texts, arrow_of, is_null
+from polyplane.engine.inspection import LARGEST
 
 __all__ = [
-    "ErrorAt", "TableBlock", "TableRows", "as_dates", "as_numbers", "matrix_of", "without_nan",
+    "ErrorAt", "TableBlock", "TableRows", "as_dates", "as_numbers", "large_columns",
+    "matrix_of", "scaled", "without_nan",
 ]  # fmt: skip
 
 LABELLED, UNLABELLED, INFINITE = range(3)  # what is known of the label of a row
@@ -45,7 +51,7 @@ class TableBlock(NamedTuple):
     others: dict[int, Any]  # texts or dates by source
     y: Array
     is_bytes: bool  # whether numbers are, but for gaps
-    is_whole: bool = False  # it is known that no number is missing, and all are finite
+    large: Mapping[int, Array]  # before a layout is learned: large numbers in full, by source
 
     @property
     def n_rows(self) -> int:
@@ -66,17 +72,45 @@ class TableRows:
     def block(self, columns: Mapping[int, Any], error_at: ErrorAt) -> TableBlock:
         """Rows and labels of Arrow arrays by position."""
         n_rows = len(next(iter(columns.values())))
+        if not (self.layout.is_learned or self.layout.is_begun):
+            self.layout.is_begun = True
+            self._set_identifiers_aside(columns)
         numeric: dict[int, Any] = {}
         others: dict[int, Any] = {}
         for i, place in self.read_sources:
             source = self.layout.sources[i]
             cells = _cells_of(source, columns[place], self.path)
+            if source.is_scaled:
+                cells = arrow_of(scaled(source, reals_of(cells)))
             (numeric if source.kind in NUMERIC else others)[i] = cells
         numbers = matrix_of(list(numeric.values()), n_rows)
+        large = {} if self.layout.is_learned else large_columns(numbers, numeric)
+        if self.layout.is_frozen:
+            _saturate(numbers, list(numeric.values()))
         is_bytes = all(_is_byte(cells.type) for cells in numeric.values())
         y, label_flaws = self.labels(columns, n_rows)
-        block = TableBlock(numbers, tuple(numeric), others, y, is_bytes)
+        block = TableBlock(numbers, tuple(numeric), others, y, is_bytes, large)
         return self._without_flaws(block, label_flaws, error_at)
+
+    def _set_identifiers_aside(self, columns: Mapping[int, Any]) -> None:
+        """Do not read numbers that tell rows apart and nothing else; remark those that may."""
+        sources = self.layout.sources
+        for i, place in self.read_sources:
+            source = sources[i]
+            if source.kind != NUMBER or not _may_be_identifier(columns[place].type):
+                continue
+            numbers = reals_of(columns[place])
+            if not identifies_rows(numbers):
+                continue
+            is_clear = counts_rows(numbers) or is_called_identifier(source.name)
+            if is_clear and len(self.read_sources) > 1:
+                sources[i] = source._replace(kind=ASIDE)
+            elif self.path is not None:
+                words = f"every value of {source.name!r} is another whole number, as of an "
+                words += (
+                    f"identifier: it is read as a number; drop=({source.name!r},) leaves it out"
+                )
+                self.layout.remark(words, self.path)
 
     @property
     def read_sources(self) -> list[tuple[int, int]]:
@@ -89,55 +123,18 @@ class TableRows:
             if place is not None and source.kind != ASIDE
         ]
 
-    @property
-    def number_sources(self) -> tuple[int, ...]:
-        """Those that are a number in each row."""
-        sources = self.layout.sources
-        return tuple(i for i, _ in self.read_sources if sources[i].kind in NUMERIC)
-
-    def parsed_block(
-        self,
-        numbers: Array,
-        texts: Mapping[int, Texts],
-        y: Array,
-        is_whole: bool,
-        error_at: ErrorAt,
-    ) -> TableBlock:
-        """Rows of which `number_sources` have been read, but those that are written as texts.
-
-        `y` are labels that are numbers; those that are texts are among these, by position.
-        """
-        number_sources, others = self.number_sources, dict[int, Any]()
-        columns = {i: k for k, i in enumerate(number_sources)}
-        for i, place in self.read_sources:
-            if place in texts:
-                cells = _cells_of_texts(self.layout.sources[i], texts[place], self.path)
-                if i in columns:
-                    numbers[:, columns[i]] = matrix_of([cells], len(numbers))[:, 0]
-                    is_whole = False
-                else:
-                    others[i] = cells
-        label_flaws = np.full(len(numbers), LABELLED)
-        label = self.places.label
-        if label is not None and label in texts:
-            y, label_flaws = _text_labels(texts[label])
-        elif y.size:
-            label_flaws = _flaws(y, np.isnan(y))
-        block = TableBlock(numbers, number_sources, others, y, not number_sources, is_whole)
-        return self._without_flaws(block, label_flaws, error_at)
-
     def _without_flaws(
         self, block: TableBlock, label_flaws: Array, error_at: ErrorAt
     ) -> TableBlock:
         """The rows that are sound."""
         numbers, others, y = block.numbers, block.others, block.y
-        keep = self.sound_rows(
-            numbers, others, label_flaws, error_at, block.number_sources, is_whole=block.is_whole
-        )
+        keep = self.sound_rows(numbers, others, label_flaws, error_at, block.number_sources)
         if keep.all():
             return block
         others = {i: _kept(cells, keep) for i, cells in others.items()}
-        return block._replace(numbers=numbers[keep], others=others, y=y[keep] if y.size else y)
+        large = {i: reals[keep] for i, reals in block.large.items()}
+        y = y[keep] if y.size else y
+        return block._replace(numbers=numbers[keep], others=others, y=y, large=large)
 
     def labels(self, columns: Mapping[int, Any], n_rows: int) -> tuple[Array, Array]:
         """Labels, and where they are flawed; empty if there is no label column."""
@@ -153,17 +150,13 @@ class TableRows:
         error_at: ErrorAt,
         number_sources: Sequence[int],
         may_fill: bool = True,
-        is_whole: bool = False,
     ) -> Array:
-        """True where a row is kept: its numbers are finite, and missing values are allowed.
-
-        Where it is known that all numbers are there and finite, they are not looked at.
-        """
+        """True where a row is kept: its numbers are finite, and missing values are allowed."""
         policy = self.layout.missing
         policy = ERROR if policy == FILL and not may_fill else policy
         asks = policy in (ERROR, SKIP)
         lacks = [_lacks(cells) for cells in others.values()] if asks else []
-        is_sound = is_whole or bool(np.isfinite(numbers).all())
+        is_sound = bool(np.isfinite(numbers).all())
         is_sound = is_sound or (not asks and not np.isinf(numbers).any())
         if is_sound and not any(map(np.any, [*lacks, label_flaws])):
             return np.ones(len(numbers), np.bool_)
@@ -278,6 +271,11 @@ def _kept(cells: Any, keep: Array) -> Any:
 # ---- numbers and labels of Arrow ---------------------------------------------------------
 
 
+def _may_be_identifier(kind: Any) -> bool:
+    is_small = _is_byte(kind) or pa.types.is_int8(kind)
+    return not is_small and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def _is_byte(kind: Any) -> bool:
     return bool(pa.types.is_uint8(kind) or pa.types.is_boolean(kind))
 
@@ -306,6 +304,37 @@ def matrix_of(columns: Sequence[Any], n_rows: int) -> Array:
     matrix = batch.to_tensor(null_to_nan=lacks).to_numpy()
     with np.errstate(over="ignore"):
         return np.array(matrix, np.uint8 if matrix.dtype == np.uint8 else np.float32, copy=None)
+
+
+def reals_of(column: Any) -> Array:
+    """Numbers of an Arrow array in double precision, NaN where there is none."""
+    reals = pc.cast(_plain_numbers(column), pa.float64(), safe=False)
+    return np.asarray(reals.to_numpy(zero_copy_only=False), np.float64)
+
+
+def scaled(source: Source, reals: Array) -> Array:
+    """Numbers on the scale of their column, none beyond what products bear; infinity stays."""
+    with np.errstate(invalid="ignore"):
+        found = (reals - source.origin) / source.unit
+    return np.where(np.isinf(reals), reals, np.clip(found, -LARGEST, LARGEST))
+
+
+def large_columns(numbers: Array, columns: Mapping[int, Any]) -> dict[int, Array]:
+    """The columns of a matrix in which some numbers are beyond what products bear, by source."""
+    if numbers.dtype == np.uint8 or not len(numbers):
+        return {}
+    peaks = np.where(np.isfinite(numbers), np.abs(numbers), 0).max(axis=0)
+    both = zip(columns.items(), peaks.tolist(), strict=True)
+    return {i: reals_of(cells) for (i, cells), peak in both if peak > LARGEST}
+
+
+def _saturate(numbers: Array, columns: Sequence[Any]) -> None:
+    """Write what products bear in place of finite numbers that have no float32."""
+    if numbers.dtype == np.uint8 or not np.isinf(numbers).any():
+        return
+    for k in np.flatnonzero(np.isinf(numbers).any(axis=0)).tolist():
+        is_finite = np.isfinite(reals_of(columns[k])) & np.isinf(numbers[:, k])
+        numbers[is_finite, k] = np.copysign(LARGEST, numbers[is_finite, k])
 
 
 def _labels_of(column: Any, is_text: bool) -> tuple[Array, Array]:

@@ -6,6 +6,8 @@ Date       days since the first one and parts of the calendar (see `moments`); t
 Seconds    durations and times of a day.
 Category   a type that says so, and texts that come again.
 Text       most cells differ and hold several words: words are what comes again.
+           Numbers of which no two rows have the same are such where they count the rows, or where
+           the name of the column says so.
 Empty      no row of training has a value: numbers are numbers, anything else is unknown.
 Aside      nearly every cell differs and is a word or a few: an id, a name, an address. It says
            nothing about rows to come, and is not read unless the user calls it a category.
@@ -24,8 +26,9 @@ from polyplane.data.table.texts import NONE, Texts, bytes_of, strings_of
 
 __all__ = [
     "ASIDE", "CATEGORY", "DATE", "EMPTY", "FLAG", "KINDS", "LIST", "NO_NUMBERS", "NUMBER",
-    "NUMERIC", "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "flags_of", "is_word",
-    "kind_of_texts", "kind_of_type", "known_numbers", "numbers_of_texts",
+    "NUMERIC", "OPEN", "SECONDS", "TEXT", "UNDECIDED", "UNKNOWN", "counts_rows",
+    "flags_of", "identifies_rows", "is_called_identifier", "is_word", "kind_of_texts",
+    "kind_of_type", "known_numbers", "numbers_of_texts",
 ]  # fmt: skip
 
 NUMBER, FLAG, DATE, SECONDS = "number", "flag", "date", "seconds"
@@ -43,6 +46,7 @@ LOOKED_AT = 1_000  # texts whose words are counted
 BETWEEN_WORDS = re.compile(rb"[\t\n\f\r ]+")  # what Arrow takes for white space
 SELDOM_BETWEEN_WORDS = b"  ", b"\t", b"\n", b"\f", b"\r"
 FLAGS = "true", "false"
+IDENTIFIER = re.compile(r"((?i:.*[^a-zA-Z])?(?i:id|uid|uuid|guid|index|rowid)|.*[a-z](Id|ID))")
 NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -135,6 +139,25 @@ def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:
         table[used] = np.frombuffer(numbers.buffers()[1], np.float64)[: len(used)]
     assert NONE == -1
     return table[texts.codes], None
+
+
+def identifies_rows(numbers: Array) -> bool:
+    """Return True if no two rows have the same number, and all are whole."""
+    few = numbers[:LOOKED_AT]
+    if numbers.size < FEW_ROWS or not np.isfinite(numbers).all() or np.unique(few).size < few.size:
+        return False
+    is_whole = bool((np.floor(numbers) == numbers).all())
+    return is_whole and np.unique(numbers).size == numbers.size
+
+
+def counts_rows(numbers: Array) -> bool:
+    """Return True if numbers rise by one from 0 or 1 on."""
+    return numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
+
+
+def is_called_identifier(name: str) -> bool:
+    """Return True if the name of a column says that it tells rows apart, such as user_id."""
+    return IDENTIFIER.fullmatch(name.strip()) is not None
 
 
 def known_numbers(texts: Texts) -> Array:

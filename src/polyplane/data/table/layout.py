@@ -11,6 +11,9 @@ Missing   no value, NaN, or a text such as ? and NA. Under "fill" a missing numb
           its column, and sets the pair (column, missing) if there were gaps in training; a missing
           category is a category of its own. Else it is an error in its row, or read as 0 (a text
           sets no column then), or the row is left out. A row without a label is never filled.
+Large     numbers of a column in which some are beyond what float32 products bear are taken from
+          their median and divided by their mean distance from it, in double precision. A number
+          that prediction meets is never read as more than products bear.
 Whole     a table that is learned at once gives rare values of a column one pair together; one that
           comes in chunks is known by its first, and grows by each new value.
 Handed    from table to table a layout keeps columns in place: they are found by name, or in order
@@ -89,7 +92,13 @@ class Source(NamedTuple):
     name: str
     kind: str
     fill: float = 0.0  # what a missing number is: the median
-    origin: float = 0.0  # of dates: microseconds since 1970
+    origin: float = 0.0  # of dates: microseconds since 1970; of large numbers: their median
+    unit: float = 1.0  # of large numbers: their mean distance from the median
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether numbers are taken from `origin` and divided by `unit`."""
+        return self.kind in NUMERIC and (self.origin, self.unit) != (0.0, 1.0)
 
 
 @dataclass
@@ -105,6 +114,7 @@ class Layout:
     missing: str = FILL
     grows: bool = True  # with each chunk; else it is learned from a whole table
     is_learned: bool = False  # kinds, medians and first categories are known
+    is_begun: bool = field(default=False, compare=False)  # a block has been looked at
     n_left_out: int = field(default=0, compare=False)  # rows without a value, under SKIP
     gaps: dict[str, int] = field(default_factory=dict, compare=False)  # missing values, by source
     remarks: set[str] = field(default_factory=set, repr=False, compare=False)  # that were made
@@ -121,6 +131,11 @@ class Layout:
         made = Layout(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         made.sources, made.categories = list(self.sources), self.categories.copied()
         return made
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it has been learned, and grows no more."""
+        return self.is_learned and self.categories.is_frozen
 
     @property
     def number_sources(self) -> list[int]:
@@ -198,10 +213,13 @@ class Layout:
         )
 
 
-def _source_of(name: Any, kind: Any, fill: Any, origin: Any) -> Source:
+def _source_of(name: Any, kind: Any, fill: Any, origin: Any, unit: Any = 1.0) -> Source:
     if kind not in (*KINDS, *OPEN):
         raise ValueError(f"column {name!r} is of an unknown kind")
-    return Source(str(name), str(kind), float(fill), float(origin))
+    source = Source(str(name), str(kind), float(fill), float(origin), float(unit))
+    if not np.isfinite(source[2:]).all() or source.unit <= 0:
+        raise ValueError(f"column {name!r} is scaled by no number")
+    return source
 
 
 class Places(NamedTuple):

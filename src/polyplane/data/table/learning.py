@@ -28,7 +28,7 @@ from polyplane.engine.jit import inlined, jit
 
 __all__ = [
     "check_something_is_left", "learn_categories", "learn_empty", "learn_kinds", "learn_medians",
-    "learn_origins", "remark_aside",
+    "learn_origins", "learn_scales", "remark_aside",
 ]  # fmt: skip
 
 RARE = 20  # rows: values of a whole table that stand in no more share a pair
@@ -49,8 +49,7 @@ def learn_kinds(others: Mapping[int, Any], layout: Layout) -> None:
         kind = CATEGORY if is_empty and layout.grows else _kind_of(layout.sources[i], cells)
         if kind == CATEGORY and not layout.grows and _says_nothing(cells):
             kind = ASIDE
-        source = layout.sources[i]
-        layout.sources[i] = Source(source.name, kind, source.fill, source.origin)
+        layout.sources[i] = layout.sources[i]._replace(kind=kind)
 
 
 def _kind_of(source: Source, texts: Texts) -> str:
@@ -73,6 +72,15 @@ def learn_origins(others: Mapping[int, Any], layout: Layout) -> None:
             layout.sources[i] = layout.sources[i]._replace(origin=earliest(cells))
 
 
+def learn_scales(large: Mapping[int, Array], layout: Layout) -> None:
+    """How numbers of large columns are scaled."""
+    for i, reals in large.items():
+        present = reals[~np.isnan(reals)]
+        origin = float(np.median(present))
+        unit = float(np.abs(present - origin).mean())
+        layout.sources[i] = layout.sources[i]._replace(origin=origin, unit=unit or 1.0)
+
+
 def learn_medians(numbers: Array, has_gaps: Array, layout: Layout) -> None:
     """What a missing number is, by column; 0 where there is none at all."""
     steps = np.where(has_gaps, 1, max(1, len(numbers) // ROWS_FOR_MEDIANS))
@@ -80,7 +88,7 @@ def learn_medians(numbers: Array, has_gaps: Array, layout: Layout) -> None:
     for i, median in zip(layout.number_sources, medians.tolist(), strict=True):
         source = layout.sources[i]
         fill = float(np.floor(median)) if source.kind == FLAG else median
-        layout.sources[i] = Source(source.name, source.kind, fill, source.origin)
+        layout.sources[i] = source._replace(fill=fill)
 
 
 def learn_empty(n_missing: Array, n_rows: int, layout: Layout) -> None:

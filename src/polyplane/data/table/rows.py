@@ -15,7 +15,14 @@ import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, Chunk
 from polyplane.data.formats.text.numbers import first_bit
-from polyplane.data.table.blocks import TableBlock, as_dates, as_numbers, matrix_of
+from polyplane.data.table.blocks import (
+    TableBlock,
+    as_dates,
+    as_numbers,
+    large_columns,
+    matrix_of,
+    scaled,
+)
 from polyplane.data.table.categories import MISSING, VALUE, Facet, WordFacet, word_facet
 from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, TEXT
 from polyplane.data.table.layout import FILL, Layout, Source
@@ -26,11 +33,13 @@ from polyplane.data.table.learning import (
     learn_kinds,
     learn_medians,
     learn_origins,
+    learn_scales,
     remark_aside,
 )
 from polyplane.data.table.moments import PARTS, days_of, part_of
 from polyplane.data.table.spelling import respelled
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
+from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.jit import jit
 from polyplane.engine.tiles import at, put, span
 
@@ -66,10 +75,20 @@ def _as_one(pieces: Iterable[TableBlock | Chunk]) -> Iterator[TableBlock | Chunk
         y = np.concatenate([block.y for block in blocks])
         others = {i: _joined([block.others[i] for block in blocks]) for i in blocks[0].others}
         is_bytes = all(block.is_bytes for block in blocks)
-        is_whole = all(block.is_whole for block in blocks)
         first = blocks[0].number_sources
+        large = {
+            i: np.concatenate([_in_full(block, i) for block in blocks])
+            for i in sorted({i for block in blocks for i in block.large})
+        }
         blocks.clear()
-        yield TableBlock(numbers, first, others, y, is_bytes, is_whole)
+        yield TableBlock(numbers, first, others, y, is_bytes, large)
+
+
+def _in_full(block: TableBlock, source: int) -> Array:
+    """The numbers of a source in double precision, as exact as they are known."""
+    known = block.large.get(source)
+    column = block.numbers[:, block.number_sources.index(source)]
+    return column.astype(np.float64) if known is None else known
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -79,14 +98,15 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     """The rows of X; a layout that is open is learned from them, or grows."""
     learns = not layout.is_learned
-    if not learns and block.is_whole and not block.others and not layout.categories.width:
-        return block.numbers
     if learns:
         learn_kinds(block.others, layout)
     block = _settled(block, layout, path)
     if learns:
         learn_origins(block.others, layout)
+        learn_scales(block.large, layout)
     numbers = _with_days(block, layout)
+    for i, reals in block.large.items():
+        numbers[:, layout.number_sources.index(i)] = scaled(layout.sources[i], reals)
     lacks = _gaps_of(block, numbers)
     lacking = np.zeros(numbers.shape[1], np.int64)
     if lacks is not None:
@@ -108,6 +128,8 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
         check_something_is_left(layout, path)
         remark_aside(layout, path)
     numbers = _filled(numbers, lacks, layout, block.is_bytes and layout.is_dense)
+    if layout.is_frozen and not learns and largest_magnitude(numbers) > LARGEST:
+        numbers = np.clip(numbers, np.float32(-LARGEST), np.float32(LARGEST))
     if tables is None:
         tables = [layout.categories.table_of(facet) for facet in facets]
     return _written(numbers, facets, tables, layout)
@@ -115,7 +137,7 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
 
 def _gaps_of(block: TableBlock, numbers: Array) -> Array | None:
     """True where a number is missing; None if none is."""
-    if numbers.dtype.kind != "f" or (block.is_whole and not block.others):
+    if numbers.dtype.kind != "f":
         return None
     lacks: Array = np.isnan(numbers)
     return lacks if lacks.any() else None
@@ -164,7 +186,8 @@ def _settled(block: TableBlock, layout: Layout, path: Any) -> TableBlock:
     places = dict(zip(numeric, range(len(numeric)), strict=True))
     for k, i in enumerate(merged_sources):
         numbers[:, k] = extra[:, places[i]] if i in places else block.numbers[:, columns[i]]
-    return TableBlock(numbers, merged_sources, others, block.y, False)
+    large = {**block.large, **large_columns(extra, numeric)}
+    return TableBlock(numbers, merged_sources, others, block.y, False, large)
 
 
 def _with_days(block: TableBlock, layout: Layout) -> Array:

@@ -10,6 +10,7 @@ from polyplane.data.table.layout import FILL, Layout, Source
 from polyplane.data.table.moments import PARTS
 from polyplane.data.table.spelling import other_spellings
 from polyplane.data.table.texts import MISSING_TEXTS
+from polyplane.engine.inspection import LARGEST
 from polyplane.model.export import table_input
 from polyplane.model.export.table_input import NONE, HashedPairs, TableColumn, TableInput
 from polyplane.model.format.model_file import ModelError
@@ -44,7 +45,7 @@ def exported_table(
         replace(column, number=next(numbered)) if _has_number(column) else column
         for column in named
     ]
-    return TableInput(placed, width, MISSING_TEXTS)
+    return TableInput(placed, width, MISSING_TEXTS, LARGEST)
 
 
 def _has_number(column: TableColumn) -> bool:
@@ -57,7 +58,10 @@ def _column(layout: Layout, source: Source, width: int) -> TableColumn:
     missing = _place(layout, width, Pair(source.name, MISSING)) if fills else NONE
     if source.kind in NUMERIC:
         fill = source.fill if fills else 0.0
-        return TableColumn(source.name, table_input.NUMBER, fill=fill, missing=missing)
+        return TableColumn(
+            source.name, table_input.NUMBER, fill=fill, missing=missing,
+            origin=source.origin, unit=source.unit,
+        )  # fmt: skip
     if source.kind == DATE:
         return TableColumn(
             source.name, table_input.DATE, fill=source.fill if fills else 0.0, missing=missing,

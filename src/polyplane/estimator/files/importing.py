@@ -21,7 +21,7 @@ import polyplane
 from polyplane.data.chunks import BadRows, DataError
 from polyplane.data.formats.libsvm.block_reader import RowReader
 from polyplane.data.formats.text.blocks import TextBlock, TextBlocks
-from polyplane.engine.inspection import largest_magnitude
+from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import CsrRows, csr_rows_of, matrix_of
@@ -44,7 +44,6 @@ from polyplane.model.foreign.liblinear_model import PlanesText, liblinear_model
 from polyplane.model.foreign.libsvm_model import SvmText, libsvm_model
 from polyplane.model.foreign.model_text import SparseText, TextModel, is_text_model, read_text_model
 from polyplane.model.format.model_file import ModelError
-from polyplane.model.input.input_rows import LARGEST
 from polyplane.model.kernels.kernel_values import kernel_block, no_rows
 
 __all__ = ["import_model", "is_text_model"]

@@ -1,6 +1,7 @@
 """Tables as C: a struct with a field for each column, and the function that makes a row x of it.
 
 Numbers     double, NaN where there is none: the median then, and the column of x that says so.
+            Large ones are scaled, and none is more than products in float32 bear.
 Dates       double, seconds since 1970 by the clock of the column.
 Categories  const char *, UTF-8, NULL where there is none; found by halving in sorted tables,
             without the blanks around them. Hashed ones are hashed here, too.
@@ -157,8 +158,9 @@ static inline void name_set(float *x, int32_t column) {
     if (column >= 0) x[column] += 1.0f;
 }
 
-static inline void name_number(float *x, int32_t j, float value, float fill, int32_t missing) {
-    x[j] = value != value ? fill : value;
+static inline void name_number(float *x, int32_t j, double value, float fill, int32_t missing) {
+    double near = value > NAME_LARGEST ? NAME_LARGEST : value;
+    x[j] = value != value ? fill : (float)(near < -NAME_LARGEST ? -NAME_LARGEST : near);
     if (value != value) name_set(x, missing);
 }
 """
@@ -366,6 +368,8 @@ def field_names(columns: Sequence[TableColumn]) -> list[str]:
 
 def write_table(header: Header, table: TableInput) -> str:
     """From the columns of a table to x; returns how the functions of users take a row."""
+    header.code("\n")
+    header.define("LARGEST", np.float64(table.largest))
     header.code(SET)
     if table.is_of_numbers:
         header.table("FILLS", np.array([one.fill for one in table.columns], np.float32))
@@ -483,7 +487,10 @@ def _write_columns(
         field = f"row->{name}"
         fill, missing = literal(np.float32(column.fill)), column.missing
         if column.kind == NUMBER:
-            call = f"number(x, {column.number}, (float){field}, {fill}, {missing})"
+            if column.is_scaled:
+                origin, unit = (literal(np.float64(one)) for one in (column.origin, column.unit))
+                field = f"({field} - {origin}) / {unit}"
+            call = f"number(x, {column.number}, {field}, {fill}, {missing})"
         elif column.kind == DATE:
             parts = f"{header.name.upper()}_DATE_PARTS[{dates.index(column)}]"
             origin = literal(np.float64(column.origin))

@@ -1,6 +1,7 @@
 """Tables as ONNX: an input for each column, from which the graph makes rows of X.
 
-Numbers     float32, NaN where there is none: the median then, and the column that says so.
+Numbers     float32, NaN where there is none: the median then, and the column that says so. Those
+            of a column of large ones are double, and are scaled.
 Dates       double, seconds since 1970 by the clock of the column; days and parts of the calendar
             are computed, the month by the civil calendar counted from the 1st of March.
 Texts       string. ONNX has no operator that trims or splits: a Tokenizer, which is ONNX Runtime's
@@ -84,6 +85,7 @@ def table_inputs(table: TableInput, names: list[str]) -> list[Any]:
     made = []
     for column, name in zip(table.columns, names, strict=True):
         kind, words = TYPES[column.kind]
+        kind = TensorProto.DOUBLE if column.is_scaled else kind
         made.append(helper.make_tensor_value_info(name, kind, ["N", 1], words))
     return made
 
@@ -99,7 +101,9 @@ def table_rows(graph: Graph, table: TableInput, names: list[str]) -> str:
         lacks = graph.add("IsNaN", numbers)
         with_number = [column for column in table.columns if column.number != NONE]
         fills = np.array([column.fill for column in with_number], np.float32)
-        parts.append(graph.add("Where", lacks, fills, numbers))
+        filled = graph.add("Where", lacks, fills, numbers)
+        limits = np.float32(-table.largest), np.float32(table.largest)
+        parts.append(graph.add("Clip", filled, *limits))
         missing = np.array([column.missing for column in with_number])
         told = np.flatnonzero(missing != NONE)
         if told.size:
@@ -122,7 +126,11 @@ def _numbers(graph: Graph, table: TableInput, names: list[str]) -> str | None:
         return ROWS
     found = []
     for column, name in zip(table.columns, names, strict=True):
-        if column.kind == NUMBER:
+        if column.is_scaled:
+            distance = graph.add("Sub", name, np.float64(column.origin))
+            number = graph.add("Div", distance, np.float64(column.unit))
+            found.append(graph.cast(number, np.float32))
+        elif column.kind == NUMBER:
             found.append(name)
         elif column.kind == DATE:
             since = graph.add("Sub", _moments(graph, name), np.float64(column.origin))

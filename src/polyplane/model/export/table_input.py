@@ -36,11 +36,17 @@ class TableColumn:
     number: int = NONE  # the column of X that takes its number, or days of a date
     fill: float = 0.0  # that number where the value is missing
     missing: int = NONE  # the column of X that is 1 there
-    origin: float = 0.0  # of dates: microseconds since 1970
+    origin: float = 0.0  # of dates: microseconds since 1970; of numbers: what is subtracted
+    unit: float = 1.0  # of numbers: what they are divided by after that
     parts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of dates, by value
     values: Mapping[str, int] = field(default_factory=dict)  # of categories, or words
     rest: int = NONE  # of all other categories
     hashed: HashedPairs | None = None  # in place of `values` and `rest`
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether it holds numbers that need double precision."""
+        return self.kind == NUMBER and (self.origin, self.unit) != (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -50,11 +56,12 @@ class TableInput:
     columns: Sequence[TableColumn]
     width: int  # columns of X
     missing_texts: Sequence[str]  # that stand for no value
+    largest: float  # number, on its scale, that is not read as less
 
     @property
     def is_of_numbers(self) -> bool:
-        """Whether rows of numbers are all that is read."""
-        return all(column.kind == NUMBER for column in self.columns)
+        """Whether rows of float32 are all that is read."""
+        return all(column.kind == NUMBER and not column.is_scaled for column in self.columns)
 
     @property
     def n_numbers(self) -> int:

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.inspection import column_facts, largest_magnitude, starts_are_sound
+from polyplane.engine.inspection import LARGEST, column_facts, largest_magnitude, starts_are_sound
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, csr_rows, dense_rows
 
-__all__ = ["INDEX_DTYPES", "LARGEST", "check_products", "check_scores", "checked_rows"]
+__all__ = ["INDEX_DTYPES", "check_products", "check_scores", "checked_rows"]
 
-LARGEST = 1e10  # squares of larger values, summed over a long stream, would leave float32
 INDEX_DTYPES = (np.int32, np.int64)
 
 

@@ -1,31 +1,19 @@
-"""What the first records of a CSV text tell: its header, its width, and which columns are text.
+"""What the first records of a CSV text tell: its header, its width, and which columns are text."""
 
-Most is told by how many fields of a column are numbers, which compiled code counts; what it leaves
-open is asked of the different texts of a column, of which most have few.
-"""
-
-import functools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from polyplane.data.chunks import DataError
-from polyplane.data.formats.csv.first_fields import (
-    BYTES_LOOKED_AT,
-    NUMBERS,
-    TEXTS,
-    UNSURE,
-    look_at_fields,
-)
-from polyplane.data.formats.csv.records import Block, Record, block_of, records_of
+from polyplane.data.formats.csv.records import Block, Record, records_of
 from polyplane.data.table.layout import Layout, Places
 from polyplane.data.table.texts import MISSING_TEXTS
 
 __all__ = [
     "A_NUMBER", "FirstRecords", "hint_at_blanks", "is_number", "is_numbered", "is_text", "listed",
-    "look_at", "number_of_text", "records_in_few", "remark_commas", "utf8_of",
+    "look_at", "number_of_text", "remark_commas", "utf8_of",
 ]  # fmt: skip
 
 ROWS_LOOKED_AT = 200  # to tell text from numbers
@@ -40,11 +28,7 @@ A_NUMBER = "a number; if that column holds text, name it in text_columns"
 MISSING = frozenset(MISSING_TEXTS)
 
 
-class FirstColumn(NamedTuple):
-    """What stands in a column of the first rows."""
-
-    texts: Callable[[], dict[str, int]]  # how often each, without those that are missing
-    counts: tuple[int, ...] | None  # NUMBERS, TEXTS and UNSURE, where they have been counted
+FirstColumn = Mapping[str, int]  # how often each text stands there, without those that are missing
 
 
 class Look(NamedTuple):
@@ -57,68 +41,26 @@ class Look(NamedTuple):
 
 
 class FirstRecords:
-    """The first records of a block: counted by compiled code, made only where that is not enough.
-
-    Compiled code refuses what is not of one width, and quotes that are out of place.
-    """
+    """The first records of a block."""
 
     def __init__(self, block: Block, delimiter: str, path: str, has_quotes: bool) -> None:
-        self._block, self._delimiter = block, delimiter
-        self._path, self._has_quotes = path, has_quotes
-        self._fields = look_at_fields(block, delimiter, has_quotes, ROWS_LOOKED_AT + 1)
-
-    def _records(self, block: Block) -> Iterator[Record]:
-        return records_of(block, self._delimiter, self._path, self._has_quotes)
-
-    @functools.cached_property
-    def records(self) -> list[Record]:
-        """All that are looked at."""
-        return list(islice(self._records(self._block), ROWS_LOOKED_AT + 1))
-
-    @functools.cached_property
-    def first(self) -> Record:
-        """The first of them."""
-        if self._fields is None:
-            return self.records[0]
-        return next(self._records(self._block._replace(stop=self._fields.end)))
+        records = records_of(block, delimiter, path, has_quotes)
+        self.records = list(islice(records, ROWS_LOOKED_AT + 1))
 
     @property
-    def are_counted(self) -> bool:
-        """Whether compiled code has taken them."""
-        return self._fields is not None
-
-    def __len__(self) -> int:
-        return len(self.records) if self._fields is None else self._fields.n_records
+    def first(self) -> Record:
+        """The first of them."""
+        return self.records[0]
 
     def usual_width(self) -> int:
         """The most frequent number of fields, so that a bad first record does not decide."""
-        if self._fields is not None:
-            return self._fields.width
         return Counter(len(record.fields) for record in self.records).most_common(1)[0][0]
 
     def columns(self, width: int, start: int) -> list[FirstColumn]:
         """The columns of records of that width, from the first or the second record on."""
-        if self._fields is None:
-            rows = [record.fields for record in self.records[start:] if len(record.fields) == width]
-            columns = list(zip(*rows, strict=True)) if rows else [()] * width
-            return [FirstColumn(functools.partial(_present, texts), None) for texts in columns]
-        counts = self._fields.counts + self._fields.of_first * (start == 0)
-        return [
-            FirstColumn(functools.partial(self._texts, k, start), tuple(of_column))
-            for k, of_column in enumerate(counts.tolist())
-        ]
-
-    def _texts(self, k: int, start: int) -> dict[str, int]:
-        return _present([record.fields[k] for record in self.records[start:]])
-
-
-def records_in_few(head: bytes, delimiter: str, path: str, has_quotes: bool) -> FirstRecords | None:
-    """The first records, if compiled code finds enough of them in a part of the first bytes."""
-    few = head[:BYTES_LOOKED_AT]
-    if len(few) == len(head) or b"\0" in few:
-        return None
-    records = FirstRecords(block_of(few), delimiter, path, has_quotes)
-    return records if records.are_counted else None
+        rows = [record.fields for record in self.records[start:] if len(record.fields) == width]
+        columns = list(zip(*rows, strict=True)) if rows else [()] * width
+        return [_present(texts) for texts in columns]
 
 
 def look_at(records: FirstRecords, header: bool | None, path: str) -> Look:
@@ -154,29 +96,17 @@ def _present(column: Iterable[str]) -> dict[str, int]:
 
 def is_text(column: FirstColumn) -> bool:
     """True if more than half of the values that are present are no numbers, or a good tenth."""
-    if column.counts is not None:
-        n_texts, n_present = column.counts[TEXTS], sum(column.counts)
-        at_least = _are_enough(n_texts, n_present)
-        if at_least == _are_enough(n_texts + column.counts[UNSURE], n_present):
-            return at_least
-    texts = column.texts()
-    if _are_plain_numbers(texts):
+    if _are_plain_numbers(column):
         return False
-    n_texts = sum(n for text, n in texts.items() if not is_number(text))
-    return _are_enough(n_texts, sum(texts.values()))
-
-
-def _are_enough(n_texts: int, n_present: int) -> bool:
+    n_texts = sum(n for text, n in column.items() if not is_number(text))
+    n_present = sum(column.values())
     is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > n_present
     return is_often or 2 * n_texts > n_present
 
 
 def _are_numbers(column: FirstColumn) -> bool:
     """True if there are values, and all are finite numbers."""
-    if column.counts is not None and (column.counts[TEXTS] or not column.counts[UNSURE]):
-        return column.counts[TEXTS] == 0 < column.counts[NUMBERS]
-    texts = column.texts()
-    return bool(texts) and all(map(NUMBER.fullmatch, texts))
+    return bool(column) and all(map(NUMBER.fullmatch, column))
 
 
 def _are_plain_numbers(texts: Iterable[str]) -> bool:
@@ -197,7 +127,7 @@ def _is_header(record: Record, below: Sequence[FirstColumn]) -> bool:
     for title, column in zip(titles, below, strict=True):
         if title not in MISSING and _are_numbers(column):
             return True
-    return not any(title in column.texts() for title, column in zip(titles, below, strict=True))
+    return not any(title in column for title, column in zip(titles, below, strict=True))
 
 
 def is_numbered(records: FirstRecords) -> bool:
@@ -208,7 +138,7 @@ def is_numbered(records: FirstRecords) -> bool:
     if len(numbers) < 2 or numbers not in counts:
         return False
     words = zip(titles, records.columns(len(titles), 1), strict=True)
-    is_new = [title not in column.texts() for title, column in words if title not in numbers]
+    is_new = [title not in column for title, column in words if title not in numbers]
     return bool(is_new) and all(is_new) and bool(_present(set(titles) - set(numbers)))
 
 
@@ -226,10 +156,7 @@ def remark_commas(
     labels = [places.label] if places.label is not None and layout.label_is_text else []
     found = {}
     for place in sorted(places.texts + labels):
-        counts = columns[place].counts
-        if counts is not None and counts[TEXTS]:  # without a decimal comma
-            continue
-        texts = columns[place].texts()
+        texts = columns[place]
         commas = [text for text in texts if "," in text and DECIMAL_COMMA.fullmatch(text)]
         others = texts.keys() - commas if commas else set()
         if commas and all(map(NUMBER.fullmatch, others)):

@@ -17,9 +17,10 @@ Rows       of another number of fields than the header, or without one than most
 Remarks    are made once of what may have been meant otherwise: a first line of numbers and words,
            texts that are numbers with decimal commas, a field in quotes that runs over lines.
 Columns, missing values and categories are those of `table`.
-A block of whole records is read by compiled code. One that it refuses, such as one with line ends
-in fields, is read by Arrow; one that Arrow refuses is read record by record, which finds the line
-and the column, and keeps the sound rows where bad ones are skipped. All three give the same rows.
+Blocks     of whole records are read by Arrow, which is told the type of each column. Where it
+           refuses a block, columns of numbers are read as texts, and each different one becomes a
+           number; if that fails, too, the block is read record by record, which finds the line and
+           the column, and keeps the sound rows where bad ones are skipped.
 """
 
 import functools
@@ -30,11 +31,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from polyplane.data.chunk_sizes import rechunked
 from polyplane.data.chunks import Array, BadRows, Chunk, DataError
-from polyplane.data.formats.csv.block_reader import BlockReader
 from polyplane.data.formats.csv.first_records import (
     A_NUMBER,
     FirstRecords,
@@ -45,7 +46,6 @@ from polyplane.data.formats.csv.first_records import (
     listed,
     look_at,
     number_of_text,
-    records_in_few,
     remark_commas,
     utf8_of,
 )
@@ -63,12 +63,12 @@ from polyplane.data.formats.csv.records import (
     joined,
     records_of,
 )
-from polyplane.data.table.blocks import ErrorAt, TableBlock, TableRows
+from polyplane.data.table.blocks import TableBlock, TableRows
 from polyplane.data.table.kinds import NO_NUMBERS
 from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
 from polyplane.data.table.layout import Layout, TableOptions, places_in
 from polyplane.data.table.rows import laid_out
-from polyplane.data.table.texts import MISSING_TEXTS
+from polyplane.data.table.texts import MISSING_TEXTS, arrow_of, codes_of
 
 __all__ = ["CsvOptions", "Opening", "chunks", "end_of_records", "opening_of"]
 
@@ -137,11 +137,8 @@ def _blocks(
     head = head_of(file, path)
     delimiter = options.delimiter or delimiter_of(head)
     has_quotes = not has_stray_quotes(head, delimiter)
-    source = Blocks(file, head, delimiter, path, has_quotes)
-    blocks, first = iter(source), None
-    records = None if layout.grows else records_in_few(head, delimiter, path, has_quotes)
-    if records is None:
-        first, records = _first_block(blocks, delimiter, path, has_quotes)
+    blocks = iter(Blocks(file, head, delimiter, path, has_quotes, layout.grows))
+    first, records = _first_block(blocks, delimiter, path, has_quotes)
     has_header, width, names, columns = look_at(records, options.header, path)
     kinds = [NO_NUMBERS if is_text(column) else NUMBER_KIND for column in columns]
     try:
@@ -156,9 +153,6 @@ def _blocks(
     unsure_line = records.first.line if is_unsure else None
     table = TableRows(places, layout, options, bad, path)
     reader = _CsvRows(table, width, delimiter, unsure_line, has_quotes)
-    if reader.texts:
-        source.grow()
-    first = first or next(blocks)  # large from the first on, unless a layout is learned from it
     if has_header:
         first = after(first, records.first)
     for block in chain([first], blocks):
@@ -173,7 +167,7 @@ def _first_block(
     if first is None:
         raise DataError("found no text, expected rows", path)
     records = FirstRecords(first, delimiter, path, has_quotes)
-    if len(records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
+    if len(records.records) == 1 and (second := next(blocks, None)):  # a header of a megabyte
         first = joined(first, second)
         records = FirstRecords(first, delimiter, path, has_quotes)
     return first, records
@@ -188,6 +182,8 @@ class _Met(BadRows):
 
 class _CsvRows:
     """Turns blocks of text into rows."""
+
+    WAYS = "_typed", "_as_texts"  # in which Arrow reads a block, one after the other
 
     def __init__(
         self,
@@ -204,8 +200,6 @@ class _CsvRows:
         self.unsure_line = unsure_line  # a first line that may be a header
         self.has_quotes = has_quotes  # else they are but characters
         self.has_long_field = False  # so far
-        label = None if layout.label_is_text else places.label
-        self.compiled = BlockReader(width, delimiter, has_quotes, label, self.texts)
 
     @functools.cached_property
     def types(self) -> dict[int, Any]:
@@ -223,40 +217,27 @@ class _CsvRows:
             return DataError(problem, path, records[row].line, position + 1)
 
         table = replace(self.table, bad=met)
-        found = self._compiled(block, table, error_at)
-        if found is None:
-            self._remark_long_field(block)
-            columns = self._parsed(block)
-            if columns is None:
-                columns, sound = self._read_one_by_one(block, met)
-                records.extend(sound)
-            found = table.block(columns, error_at)
+        columns = self._parsed(block)
+        if columns is None:
+            columns, sound = self._read_one_by_one(block, met)
+            records.extend(sound)
+        found = table.block(columns, error_at)
         for error in sorted(met.errors, key=lambda error: error.line or 0):
             self.table.bad.meet(error if self.table.bad.skips else self._with_others(error, block))
         return found._replace(y=_as_integers(found.y))
 
-    def _compiled(self, block: Block, table: TableRows, error_at: ErrorAt) -> TableBlock | None:
-        """Rows of a block that compiled code can read."""
-        in_numbers = set(self.numbers)
-        wanted = (self.table.places.sources[i] for i in table.number_sources)
-        numbers = [place if place in in_numbers else None for place in wanted]
-        found = self.compiled.read(block, numbers)
-        if found is None:
-            return None
-        return table.parsed_block(found.numbers, found.texts, found.y, found.is_whole, error_at)
-
     def _records(self, block: Block) -> Iterator[Record]:
         return records_of(block, self.delimiter, self.table.path, self.has_quotes)
 
-    def _remark_long_field(self, block: Block) -> None:
-        if self.has_long_field or not self.has_quotes or not block.has(b'"'):
-            return
-        found = first_long_field(block, self.delimiter)
-        if found is not None:
+    def _has_long_field(self, block: Block) -> bool:
+        """Whether a field of the block runs over lines, which is remarked once."""
+        found = first_long_field(block, self.delimiter) if block.has(b'"') else None
+        if found is not None and not self.has_long_field:
             self.has_long_field = True
             words = f"found a field in quotes that runs over {found[1]} lines, which are read as "
             words += "one row; if its quote is a stray one, remove or double it"
             self.table.layout.remark(words, self.table.path, found[0])
+        return found is not None
 
     def _with_others(self, error: DataError, block: Block) -> DataError:
         """The same error; if a number is none, with all columns of the block of which that is true.
@@ -280,29 +261,44 @@ class _CsvRows:
         return self.types[place] == DICTIONARY or is_number(field)
 
     def _parsed(self, block: Block) -> dict[int, Any] | None:
-        """Arrow arrays by position; None where Arrow refuses the block."""
-        text, is_quoted = block.text, self.has_quotes and block.has(b'"')
-        if not is_quoted:  # Arrow changes line ends in quotes where parts meet
+        """Arrow arrays by position; None where a field is not what its column says."""
+        is_long = self.has_quotes and self._has_long_field(block)
+        whole = block.stop - block.start + 1  # Arrow changes line ends in quotes where parts meet
+        n_bytes = whole if is_long else BYTES_A_THREAD
+        ways = list(self.WAYS)
+        while ways:
             try:
-                return self._parsed_in_parts(text, is_quoted, BYTES_A_THREAD)
+                columns = self._read_by_arrow(block, n_bytes, is_long, getattr(self, ways[0]))
+                for place in self.numbers_only:
+                    columns[place] = _numbers_of(columns[place])
+                return columns
             except pa.ArrowException as error:
-                if "straddl" not in str(error):  # a record is longer than a part
-                    return None
-        try:
-            return self._parsed_in_parts(text, is_quoted, len(text) + 1)
-        except pa.ArrowException:
-            return None
+                if n_bytes < whole and "straddl" in str(error):  # a record is longer than a part
+                    n_bytes = whole
+                else:
+                    ways = ways[1:]
+            except ValueError:  # of a text that is no number
+                return None
+        return None
 
     @functools.cached_property
-    def _conversion(self) -> pyarrow.csv.ConvertOptions:
-        return pyarrow.csv.ConvertOptions(
-            column_types={str(place): kind for place, kind in self.types.items()},
-            include_columns=[str(place) for place in self.types],
-            null_values=MISSING_TEXTS,
-        )
+    def numbers_only(self) -> list[int]:
+        """The columns that are read as numbers."""
+        return [place for place, kind in self.types.items() if kind != DICTIONARY]
 
-    def _parsed_in_parts(self, text: bytes, is_quoted: bool, n_bytes: int) -> dict[int, Any]:
-        """By several threads, each of which parses so many bytes at once."""
+    @functools.cached_property
+    def _typed(self) -> dict[str, Any]:
+        return {str(place): kind for place, kind in self.types.items()}
+
+    @functools.cached_property
+    def _as_texts(self) -> dict[str, Any]:
+        return dict.fromkeys(self._typed, DICTIONARY)
+
+    def _read_by_arrow(
+        self, block: Block, n_bytes: int, is_long: bool, types: dict[str, Any]
+    ) -> dict[int, Any]:
+        """Columns of these types, read by several threads, each of which takes so many bytes."""
+        text = pa.py_buffer(block.buffer).slice(block.start, block.stop - block.start)
         table = pyarrow.csv.read_csv(
             pa.BufferReader(text),
             pyarrow.csv.ReadOptions(
@@ -310,11 +306,14 @@ class _CsvRows:
             ),
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
-                newlines_in_values=is_quoted,
-                quote_char='"' if is_quoted else False,
+                newlines_in_values=is_long,
+                quote_char='"' if self.has_quotes else False,
             ),
-            self._conversion,
-        ).combine_chunks()
+            pyarrow.csv.ConvertOptions(
+                column_types=types, include_columns=list(types), null_values=MISSING_TEXTS
+            ),
+        )
+        table = table.unify_dictionaries().combine_chunks()
         return {int(name): table.column(name).chunk(0) for name in table.column_names}
 
     def _read_one_by_one(self, block: Block, bad: BadRows) -> tuple[dict[int, Any], list[Record]]:
@@ -354,6 +353,20 @@ class _CsvRows:
                     words += f"; {STATE_HEADER}"
                 raise DataError(words, path, record.line, place + 1) from None
         return values
+
+
+def _numbers_of(column: Any) -> Any:
+    """Return the numbers that the texts of a column write out, NaN where one is missing."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    texts = pc.ascii_trim(column.dictionary, " \t")
+    is_missing = pc.is_in(texts, value_set=pa.array(MISSING_TEXTS))
+    try:
+        numbers = pc.cast(pc.if_else(is_missing, None, texts), pa.float64())
+    except pa.ArrowException:  # such as a sign that Arrow does not know
+        numbers = pa.array([number_of_text(text) for text in texts.to_pylist()], pa.float64())
+    table = np.append(numbers.to_numpy(zero_copy_only=False), np.nan)
+    return arrow_of(table[codes_of(column.indices)])
 
 
 def _as_integers(y: Array) -> Array:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -11,43 +12,26 @@ import numpy as np
 
 from polyplane.data.careful_reading import parts_up_to, read_up_to
 from polyplane.data.chunks import Array, DataError
-from polyplane.data.formats.csv.fields import count_line_ends, last_record_end
-from polyplane.data.formats.text.numbers import PADDING
-from polyplane.engine.jit import jit
 
 __all__ = [
-    "Block",
-    "Blocks",
-    "Record",
-    "after",
-    "block_of",
-    "delimiter_of",
-    "end_of_records",
-    "first_long_field",
-    "has_stray_quotes",
-    "head_of",
-    "joined",
-    "records_of",
-]
+    "Block", "Blocks", "Record", "after", "block_of", "delimiter_of", "end_of_records",
+    "first_long_field", "has_stray_quotes", "head_of", "joined", "line_ends_in", "records_of",
+]  # fmt: skip
 
-BLOCK_BYTES = 1 << 20
-BLOCKS_TOGETHER = 8
+FIRST_BYTES = 1 << 20  # of a file, from which a layout is learned that grows
+BLOCK_BYTES = 1 << 23
 LONGEST_RECORD = 1 << 26
 DELIMITERS = ",", ";", "\t"
 ENOUGH_LINES = 20  # to see that quotes mean nothing
 RECORDS_TRIED = 20  # to find the delimiter
-LOOKED_AT = 1 << 13  # bytes, for the end of a record
+LOOKED_AT = 1 << 13  # bytes, for the delimiter and the end of a record
 MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
-QUOTE, LINE_FEED, CARRIAGE_RETURN = b'"\n\r'
-AFTER_TEXT = b"\n" + bytes(PADDING)  # ends a last line, and lets compiled code load whole words
+QUOTE = b'"'
+LINE_FEED, CARRIAGE_RETURN = b"\n\r"
 
 
 class Block(NamedTuple):
-    """Whole records, and the number of the line on which they begin.
-
-    They stand in a buffer, so that compiled code can read them where they are: after the last of
-    them come either the next records or `AFTER_TEXT`.
-    """
+    """Whole records, which stand in a buffer, and the number of the line on which they begin."""
 
     buffer: bytes
     start: int
@@ -71,7 +55,7 @@ class Block(NamedTuple):
 
 def block_of(text: bytes, line: int = 1) -> Block:
     """A block of all of the text."""
-    return Block(text + AFTER_TEXT, 0, len(text), line)
+    return Block(text, 0, len(text), line)
 
 
 def joined(block: Block, other: Block) -> Block:
@@ -89,7 +73,7 @@ class Record(NamedTuple):
 
 def head_of(file: BinaryIO, path: str) -> bytes:
     """The first bytes, without the mark of UTF-8."""
-    head = read_up_to(file, BLOCK_BYTES)
+    head = read_up_to(file, FIRST_BYTES)
     if head.startswith(MARKS_OF_UTF16):
         raise DataError("found UTF-16, expected UTF-8; save the file as UTF-8", path)
     return head.removeprefix(b"\xef\xbb\xbf")
@@ -99,129 +83,108 @@ class Blocks:
     """A file as blocks of whole records; one over `LONGEST_RECORD`, or endless, is an error."""
 
     def __init__(
-        self, file: BinaryIO, head: bytes, delimiter: str, path: str, has_quotes: bool = True
+        self, file: BinaryIO, head: bytes, delimiter: str, path: str, has_quotes: bool, grows: bool
     ) -> None:
         self._file, self._head, self._path = file, head, path
         self._delimiter, self._has_quotes = delimiter, has_quotes
-        self._n_more = 0  # bytes that are read for a block, besides `BLOCK_BYTES`
-
-    def grow(self) -> None:
-        """Make blocks larger, so that what is done once a block is done less often."""
-        self._n_more = (BLOCKS_TOGETHER - 1) * BLOCK_BYTES
+        self._n_more = 0 if grows else BLOCK_BYTES - FIRST_BYTES  # bytes, behind the head
 
     def __iter__(self) -> Iterator[Block]:
-        rest, parts, line = b"", [self._head], 1
+        rest, parts, line = b"", [self._head, *parts_up_to(self._file, self._n_more)], 1
         while rest or any(parts):
-            parts += parts_up_to(self._file, self._n_more)
-            buffer = b"".join([rest, *parts, AFTER_TEXT])
-            size = len(buffer) - len(AFTER_TEXT)
-            _check_nul(buffer, len(rest), size, line, self._path)
+            buffer = b"".join([rest, *parts])
+            _check_nul(buffer, len(rest), line, self._path)
             parts = parts_up_to(self._file, BLOCK_BYTES)
-            end = self._end_of_block(buffer, size, line, is_last=not parts)
+            end = self._end_of_block(buffer, line, is_last=not parts)
             if end:
                 yield Block(buffer, 0, end, line)
-            rest = buffer[end:size]
+            rest = buffer[end:]
             if rest or parts:
-                line += _count_lines(buffer, 0, end)
+                line += line_ends_in(buffer, 0, end)
 
-    def _end_of_block(self, buffer: bytes, size: int, line: int, is_last: bool) -> int:
-        end, open_quote = _end_of_records(buffer, size, self._delimiter, self._has_quotes)
-        if open_quote >= 0 and (is_last or size > LONGEST_RECORD):
-            line += _count_lines(buffer, 0, open_quote)
+    def _end_of_block(self, buffer: bytes, line: int, is_last: bool) -> int:
+        end, open_quote = _end_of_records(buffer, self._delimiter, self._has_quotes)
+        if open_quote >= 0 and (is_last or len(buffer) > LONGEST_RECORD):
+            line += line_ends_in(buffer, 0, open_quote)
             raise DataError("found a quote that is not closed, expected its end", self._path, line)
         if is_last:
-            return size
-        if size - end > LONGEST_RECORD:
+            return len(buffer)
+        if len(buffer) - end > LONGEST_RECORD:
             raise DataError("found a line of more than 64 MiB, expected CSV", self._path, line)
         return end
 
 
-def _check_nul(buffer: bytes, start: int, stop: int, line: int, path: str) -> None:
-    place = buffer.find(b"\0", start, stop)
+def _check_nul(buffer: bytes, start: int, line: int, path: str) -> None:
+    place = buffer.find(b"\0", start)
     if place >= 0:
-        line += _count_lines(buffer, 0, place)
+        line += line_ends_in(buffer, 0, place)
         raise DataError("found a NUL byte, expected UTF-8 text (is this UTF-16?)", path, line)
 
 
-def _count_lines(buffer: bytes, start: int, stop: int) -> int:
-    """How many lines end between two places of a buffer."""
-    return int(count_line_ends(np.frombuffer(buffer, np.uint8), start, stop))
+def line_ends_in(text: bytes, start: int, stop: int) -> int:
+    """Return how many lines end between two places of a text: with LF, CRLF or CR."""
+    n_feeds, n_returns = text.count(b"\n", start, stop), text.count(b"\r", start, stop)
+    return n_feeds + n_returns - (text.count(b"\r\n", start, stop) if n_returns else 0)
 
 
-def _end_of_records(buffer: bytes, size: int, delimiter: str, has_quotes: bool) -> tuple[int, int]:
-    """Where the last whole record ends, and where a quote opens that is not closed, or -1."""
-    if not has_quotes or buffer.find(b'"', 0, size) < 0:
-        return max(buffer.rfind(b"\n", 0, size), buffer.rfind(b"\r", 0, size - 1)) + 1, -1
-    text, end = np.frombuffer(buffer, np.uint8), 0
-    if size > LOOKED_AT:
-        end = max(0, last_record_end(text, size, ord(delimiter), QUOTE))
-    more, opened = _scan(text[end:size], ord(delimiter))  # all of it, where quotes are odd
-    return end + more, end + opened if opened >= 0 else -1
+# ---- quotes ------------------------------------------------------------------------------
+
+
+def _edges(text: bytes, delimiter: str) -> Array:
+    """Return where fields in quotes open and close in turn; the last may be open.
+
+    Quotes count at the beginning of a field alone, and two of them inside are one.
+    """
+    places = np.flatnonzero(np.frombuffer(text, np.uint8) == ord(QUOTE))
+    if not places.size:
+        return places
+    follows = np.diff(places) == 1
+    before = np.frombuffer(b"\n" + text, np.uint8)[places[::2]]  # those that open, if none is stray
+    is_start = np.isin(before, [*delimiter.encode(), *b"\r\n"])
+    is_start[1:] |= follows[1::2]
+    if is_start.all():
+        keep = np.ones(places.size, np.bool_)
+        second = 2 + 2 * np.flatnonzero(follows[1::2])  # of two inside
+        keep[second] = keep[second - 1] = False
+        return places[keep]
+    field = rb'"(?<![^%b\n\r]")(?:[^"]++|"")*+("?)' % re.escape(delimiter.encode())
+    spans = [(one.start(), one.end() - 1 if one[1] else -1) for one in re.finditer(field, text)]
+    edges = np.array(spans, np.int64).ravel()
+    return edges[: edges.size - (edges[-1:] == -1).sum()]
+
+
+def _end_of_records(text: bytes, delimiter: str, has_quotes: bool) -> tuple[int, int]:
+    """Return where the last whole record ends, and where a quote is not closed, or -1."""
+    edges = _edges(text, delimiter) if has_quotes else np.empty(0, np.int64)
+    stop = len(text)
+    while True:
+        end = max(text.rfind(b"\n", 0, stop), text.rfind(b"\r", 0, min(stop, len(text) - 1))) + 1
+        n_before = int(np.searchsorted(edges, end))
+        if n_before % 2 == 0:
+            return end, int(edges[-1]) if edges.size % 2 else -1
+        stop = int(edges[n_before - 1])
 
 
 def end_of_records(text: bytes, delimiter: str, has_quotes: bool = True) -> int:
-    """Where the last whole record of a text ends that begins with one."""
-    return _end_of_records(text + AFTER_TEXT, len(text), delimiter, has_quotes)[0]
-
-
-@jit
-def _scan(text: Array, delimiter: int) -> tuple[int, int]:
-    """The same where there are quotes: they count only at the beginning of a field."""
-    end, opened = 0, -1
-    is_start = True  # of a field
-    i, n = 0, text.size
-    while i < n:
-        c = text[i]
-        if opened >= 0:
-            if c == QUOTE:
-                if i + 1 < n and text[i + 1] == QUOTE:
-                    i += 1
-                else:
-                    opened = -1
-        elif c == QUOTE and is_start:
-            opened, is_start = i, False
-        elif c == LINE_FEED or (c == CARRIAGE_RETURN and i + 1 < n and text[i + 1] != LINE_FEED):
-            end, is_start = i + 1, True
-        else:
-            is_start = c == delimiter
-        i += 1
-    return end, opened
+    """Return where the last whole record of a text ends that begins with one."""
+    return _end_of_records(text, delimiter, has_quotes)[0]
 
 
 def first_long_field(block: Block, delimiter: str) -> tuple[int, int] | None:
-    """The line and the number of lines of the first field that has several; None without one."""
-    text = np.frombuffer(block.buffer, np.uint8)[block.start : block.stop]
-    start, end = _long_field(text, ord(delimiter))
-    if start < 0:
+    """Return the line and the number of lines of the first field of several; None without one."""
+    text = block.text
+    edges = _edges(text, delimiter)
+    opened, closed = edges[: edges.size // 2 * 2].reshape(-1, 2).T
+    letters = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero((letters == LINE_FEED) | (letters == CARRIAGE_RETURN))
+    is_long = np.searchsorted(ends, opened) < np.searchsorted(ends, closed)
+    if not is_long.any():
         return None
-    first, last = block.start + start, block.start + end
-    line = block.line + _count_lines(block.buffer, block.start, first)
-    return line, 1 + _count_lines(block.buffer, first, last)
+    first, last = int(opened[is_long.argmax()]), int(closed[is_long.argmax()])
+    return block.line + line_ends_in(text, 0, first), 1 + line_ends_in(text, first, last)
 
 
-@jit
-def _long_field(text: Array, delimiter: int) -> tuple[int, int]:
-    """Where the first field in quotes with a line end in it starts and ends, or -1."""
-    opened = -1
-    is_start, is_long = True, False
-    i, n = 0, text.size
-    while i < n:
-        c = text[i]
-        if opened >= 0:
-            if c == QUOTE:
-                if i + 1 < n and text[i + 1] == QUOTE:
-                    i += 1
-                elif is_long:
-                    return opened, i
-                else:
-                    opened = -1
-            is_long |= c in (LINE_FEED, CARRIAGE_RETURN)
-        elif c == QUOTE and is_start:
-            opened, is_start = i, False
-        else:
-            is_start = c in (delimiter, LINE_FEED, CARRIAGE_RETURN)
-        i += 1
-    return -1, -1
+# ---- records -----------------------------------------------------------------------------
 
 
 def records_of(
@@ -261,17 +224,14 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
 
     They are if they join lines that by themselves have equal numbers of fields.
     """
-    if delimiter != "\t" or b'"' not in head:
+    if delimiter != "\t" or QUOTE not in head:
         return False
     text = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
     lines = [line for line in text.splitlines() if line.strip()]
-    if b'"' not in text or len(lines) < ENOUGH_LINES:
+    if QUOTE not in text or len(lines) < ENOUGH_LINES:
         return False
     block = block_of(text)
-    is_open = (
-        len(head) < BLOCK_BYTES
-        and _end_of_records(block.buffer, block.stop, delimiter, has_quotes=True)[1] >= 0
-    )
+    is_open = len(head) < FIRST_BYTES and _end_of_records(text, delimiter, has_quotes=True)[1] >= 0
     if not is_open and first_long_field(block, delimiter) is None:
         return False
     n_fields = {line.count(delimiter.encode()) for line in lines}
@@ -293,7 +253,7 @@ def _first_widths(head: bytes, delimiter: str) -> list[int]:
 def delimiter_of(head: bytes) -> str:
     """That which gives most of the first records the same number of fields, and most fields."""
     few = head[:LOOKED_AT]
-    lines = [] if b'"' in few else list(filter(None, few.splitlines()))
+    lines = [] if QUOTE in few else list(filter(None, few.splitlines()))
 
     def evenness(delimiter: str) -> tuple[int, int]:
         if len(lines) > RECORDS_TRIED:  # the last may be cut; without quotes they are records
