@@ -48,7 +48,23 @@ TABLES = {
         "hotel_bookings/hotel_bookings.csv.gz", "is_canceled",
         leaks=("reservation_status", "reservation_status_date"),
     ),
+    "late_flights": Table("flights/late_flights.csv.gz", "late"),
+    "stroke": Table("stroke/stroke.csv.gz", "stroke", leaks=("id",)),
+    "hr_attrition": Table("hr_attrition/hr_attrition.csv.gz", "Attrition", n_folds=5),
+    "spaceship": Table(
+        "spaceship/spaceship.csv.gz", "Transported", leaks=("PassengerId", "Name")
+    ),
+    "electricity": Table("electricity/electricity.csv.gz", "class"),
+    "loan_prediction": Table(
+        "loan_prediction/loan_prediction.csv.gz", "Loan_Status", leaks=("Loan_ID",), n_folds=5
+    ),
+    "phishing_urls": Table("phishing_urls/phishing_urls.csv.gz", "status", leaks=("url",)),
 }  # fmt: skip
+
+
+def _stripped(value):
+    """Text without blanks around it, truth values as text; missing values stay missing."""
+    return str(value).strip() if isinstance(value, str | bool) else value
 
 
 def _read(table, file):
@@ -60,7 +76,7 @@ def _read(table, file):
     frame.columns = [str(name).strip() for name in frame.columns]
     for name in frame.select_dtypes(["object", "string"]):
         frame[name] = (
-            frame[name].astype("object").str.strip().replace(["", "NULL", "NA", "?"], None)
+            frame[name].astype("object").map(_stripped).replace(["", "NULL", "NA", "?"], None)
         )
         numbers = pd.to_numeric(frame[name], errors="coerce")
         if numbers.notna().sum() == frame[name].notna().sum():
