@@ -14,14 +14,14 @@ from polyplane.hyperplane.multi_hyperplane import MMClassifier
 from polyplane.hyperplane.passive_aggressive import PassiveAggressiveClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.poly2 import Poly2Classifier
-from polyplane.hyperplane.polyplane import PolyplaneClassifier
+from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 from polyplane.hyperplane.sparse_amm import SAMMClassifier
 
 __all__ = ["check_mixable", "is_to_go_on"]
 
 MIXABLE = (
     AMMClassifier, CPMClassifier, MMClassifier, PassiveAggressiveClassifier, PegasosClassifier,
-    Poly2Classifier, PolyplaneClassifier,
+    Poly2Classifier, SoftPlanesClassifier,
 )  # fmt: skip
 WHY_NOT = {
     GAMMClassifier: "clones carry the past of their plane, and a mixture would count it twice",

@@ -27,7 +27,7 @@ from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.input.tables import layout_of, take_layout
 from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.planes.rounds.travelling_models import Journey, Moment, has_begun
-from polyplane.hyperplane.polyplane import PolyplaneClassifier
+from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 
 __all__ = ["partial_fit"]
 
@@ -86,7 +86,7 @@ def partial_fit(
 def _check_streamable(estimator: Any, X: Any, classes: Any) -> None:
     check_mixable(estimator)
     name = type(estimator).__name__
-    if isinstance(estimator, PolyplaneClassifier):
+    if isinstance(estimator, SoftPlanesClassifier):
         raise TypeError(
             f"{name} looks at many rows before its first step: give it to dask_cluster.fit."
         )

@@ -31,8 +31,9 @@ from polyplane.estimator.parameters import (
 from polyplane.model.input.input_rows import check_scores
 
 __all__ = [
-    "A_NUMBER_OF_THREADS", "OnlineClassifier", "check_fitted", "evaluations_of",
-    "give_evaluations", "give_training", "record_of", "training_of", "weights_of_classes",
+    "A_NUMBER_OF_THREADS", "OnlineClassifier", "TrainedClassifier", "check_fitted",
+    "evaluations_of", "give_evaluations", "give_training", "record_of", "training_of",
+    "weights_of_classes",
 ]  # fmt: skip
 
 A_NUMBER_OF_THREADS = Range(
@@ -63,19 +64,6 @@ class Fitted:
 class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What one can set on every machine, and ask of it once it is fitted."""
 
-    combine: str = parameter(
-        default="vote",
-        allowed=one_of("vote", "margin"),
-        meaning=(
-            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
-            "by their margins, cut to [-1, 1] and added."
-        ),
-    )
-    shuffle: bool = parameter(
-        default=True,
-        allowed=is_flag(),
-        meaning="Visit rows in a new random order in each pass.",
-    )
     class_weight: Any = parameter(
         default=None,
         allowed=Range(
@@ -93,11 +81,6 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
             "Columns of a table that are categories: those of text and of types that say so "
             "('from_dtype', None), and the columns given, whatever they hold."
         ),
-    )
-    warm_start: bool = parameter(
-        default=False,
-        allowed=is_flag(),
-        meaning="Let `fit` go on from the model at hand instead of starting anew.",
     )
     random_state: Any = parameter(
         default=None,
@@ -183,6 +166,30 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
                 f"{type(self).__name__} needs rows of at least 2 classes; y holds only one "
                 f"class, {labels.tolist()[0]!r}."
             )
+
+
+@with_parameters
+class TrainedClassifier(OnlineClassifier):
+    """An estimator of one algorithm, whose training can go on."""
+
+    combine: str = parameter(
+        default="vote",
+        allowed=one_of("vote", "margin"),
+        meaning=(
+            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
+            "by their margins, cut to [-1, 1] and added."
+        ),
+    )
+    shuffle: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Visit rows in a new random order in each pass.",
+    )
+    warm_start: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning="Let `fit` go on from the model at hand instead of starting anew.",
+    )
 
 
 def _drawn_seed(random_state: Any) -> int:

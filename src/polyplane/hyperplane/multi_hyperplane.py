@@ -8,8 +8,8 @@ Start       Planes of one class that start equal would stay equal but for the ru
             ties, so with two or more planes each starts as a random direction as long as the
             first row: one seeded draw per class, whenever the class is met. With one plane per
             class they start at zero, and this is the multi-class SVM. With init="kmeans" or
-            "subset" planes start as prototypes of their class (`estimator/search/prototypes.py`),
-            which are trusted as if they had come from one pass, Theta = alpha n / margin times
+            "subset" planes start as prototypes of their class
+            (`estimator/soft_planes/prototypes.py`), which are trusted as if they had come from one pass, Theta = alpha n / margin times
             them, and at least so much that one step does not overthrow them: then alpha n is
             replaced by the squared length of a prototype.
 Departures  (1) online steps instead of the SMO solver of Aiolli and Sperduti;
@@ -28,7 +28,7 @@ from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
 from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
-from polyplane.estimator.search.prototypes import margin_of, prototypes_of
+from polyplane.estimator.soft_planes.prototypes import margin_of, prototypes_of
 
 __all__ = ["MMClassifier"]
 

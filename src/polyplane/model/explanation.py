@@ -339,9 +339,13 @@ def _sides_of(record: PlaneRecord) -> Sides:
             plus, minus = (2 * places + 1).astype(np.int32), (2 * places).astype(np.int32)
         else:
             plus = minus = np.empty(0, np.int32)
+    weights = record.group_weights
+    if weights is None:
+        weights = np.ones(record.n_groups, np.float32)
     return Sides(
-        plus, minus, decomposition.n_groups(), record.n_units, record.n_estimators, NO_GROUPS
-    )
+        plus, minus, decomposition.n_groups(), record.n_units, record.n_estimators, weights,
+        NO_GROUPS,
+    )  # fmt: skip
 
 
 def _groups_of_pairs(record: PlaneRecord, choices: Array) -> Array:

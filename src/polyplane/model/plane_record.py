@@ -20,6 +20,7 @@ from polyplane.engine.planes.scoring import (
     plane_scores,
     soft_group_scores,
     soft_winners,
+    weighted_sums,
 )
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.storage import Rows, with_own_page
@@ -58,6 +59,7 @@ class PlaneRecord:
     is_soft: bool = False  # a group scores the log of the sum of exp(score), not its best plane's
     calibration: float = 1.0  # class scores times that are logarithms of probabilities
     n_units: int = 1  # groups of a class, or of a side of a problem, whose scores are added up
+    group_weights: Array | None = None  # [group] float32: factors of group scores in these sums
 
     @property
     def n_planes(self) -> int:
@@ -75,6 +77,7 @@ class PlaneRecord:
         return (
             self.n_estimators == 1
             and self.n_units == 1
+            and self.group_weights is None
             and self.decomposition.is_joint
             and self.empty_score == -np.inf
             and self.n_planes > 0
@@ -145,9 +148,21 @@ class PlaneRecord:
         for start in range(0, order.size, n_at_once):
             part = order[start : start + n_at_once]
             fill(rows, part, scorer, of_groups[: part.size])
-            of_units = of_groups[: part.size].reshape(-1, *shape)
-            mean = added_up(of_units).mean(axis=1)
+            mean = self._mean_of_groups(of_groups[: part.size].reshape(-1, *shape))
             out[start : start + n_at_once] = self.decomposition.class_scores(mean)
+
+    def _mean_of_groups(self, scores: Array) -> Array:
+        """Add up the units of each group, and take the mean over estimators.
+
+        `scores` are [row, estimator, group, unit].
+        """
+        if self.group_weights is None:
+            mean: Array = added_up(scores).mean(axis=1)
+            return mean
+        sums = np.empty(scores.shape[:3], np.float32)
+        weighted_sums(scores.reshape(len(scores), -1), self.group_weights, self.n_units, sums)
+        weighted: Array = sums.mean(axis=1)
+        return weighted
 
     def _fill_log_probabilities(self, rows: Rows, order: Array, out: Array) -> None:
         """Odds of a class against the rest are its weight, too: with p_c its probability in that

@@ -17,8 +17,8 @@ from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.poly2 import Poly2Classifier
-from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.kernel.huller import HullerClassifier
+from polyplane.portfolio.polyplane_classifier import PolyplaneClassifier
 from polyplane.report.columns import dense, is_sparse
 
 __all__ = ["CANDIDATES", "LADDER", "Candidate", "Setting", "candidates_for"]

@@ -20,7 +20,7 @@ import numpy as np
 
 from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.fitted import steps_of
-from polyplane.hyperplane.polyplane import PolyplaneClassifier
+from polyplane.portfolio.polyplane_classifier import PolyplaneClassifier
 from polyplane.tuning.candidates import ADDITIVE, CANDIDATES, KERNEL, LINEAR, MAJORITY, PLANES
 from polyplane.tuning.runs import Lead, Run, lead_of
 

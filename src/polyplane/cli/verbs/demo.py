@@ -24,8 +24,8 @@ from polyplane.estimator.files.saving import ModelError, load, save
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
-from polyplane.hyperplane.polyplane import PolyplaneClassifier
 from polyplane.kernel.huller import HullerClassifier
+from polyplane.portfolio.polyplane_classifier import PolyplaneClassifier
 from polyplane.report.pictures import ink, pictures, signs
 
 __all__ = ["run"]

@@ -1,8 +1,9 @@
 """What each column of a row gives to the lead of the winner over the runner-up.
 
-Lead     the difference of two scores, each the sum over units, and the mean over estimators, of
-         what groups of planes score; where models are of a class against the rest, the score is
-         itself the difference of two such sums. So the lead is a sum over groups of gain * score.
+Lead     the difference of two scores, each the weighted sum over units, and the mean over
+         estimators, of what groups of planes score; where models are of a class against the rest,
+         the score is itself the difference of two such sums. So the lead is a sum over groups of
+         gain * score.
 Shares   a group scores g. If it is its best plane's score, that plane has all of it. If it is the
          log of a sum of exponentials, plane p has the share exp(score_p - g).
 Columns  plane p gives w_pf x_f to feature f, and a column what its features get: a product of two
@@ -65,6 +66,7 @@ class Sides(NamedTuple):
     n_groups: Any  # of one estimator, each of so many units
     n_units: Any
     n_estimators: Any
+    weights: Any  # [unit of a group of an estimator] float32: factors of scores
     given: Any  # [row, 2] int32: the groups to compare; of no rows where the best two choices are
 
 
@@ -111,6 +113,7 @@ class SideSpans(NamedTuple):
     n_groups: Any
     n_units: Any
     n_estimators: Any
+    weights: Any
 
 
 class PartSpans(NamedTuple):
@@ -134,6 +137,7 @@ def _spans_of_sides(sides: Any) -> Any:
         sides.n_groups,
         sides.n_units,
         sides.n_estimators,
+        span(sides.weights),
     )
 
 
@@ -160,9 +164,9 @@ def _take_means(sides: Any, parts: Any) -> Any:
         total = np.float32(0)
         for e in range(sides.n_estimators):
             first = (e * sides.n_groups + group) * sides.n_units
-            of_units = at(parts.scores, first)
-            for unit in range(1, sides.n_units):
-                of_units += at(parts.scores, first + unit)
+            of_units = at(sides.weights, first) * at(parts.scores, first)
+            for unit in range(first + 1, first + sides.n_units):
+                of_units += at(sides.weights, unit) * at(parts.scores, unit)
             total += of_units
         put(parts.means, group, total / np.float32(sides.n_estimators))
 
@@ -269,9 +273,14 @@ def _parts_of_group(
     for e in range(sides.n_estimators):
         for unit in range(sides.n_units):
             g = (e * sides.n_groups + group) * sides.n_units + unit
-            n, more, lane = _parts_of_unit(planes, constant, parts, n, g, gain, is_soft)
+            weight = at(sides.weights, g)
+            n, more, lane = _parts_of_unit(planes, constant, parts, n, g, weight * gain, is_soft)
             base += more
-            if lane != NO_PLANE and (best == NO_PLANE or at(raw, lane) > at(raw, best)):
+            if (
+                lane != NO_PLANE
+                and weight > 0
+                and (best == NO_PLANE or at(raw, lane) > at(raw, best))
+            ):
                 best = lane
     return n, base, best
 

@@ -41,6 +41,7 @@ __all__ = [
     "plane_scores",
     "soft_group_scores",
     "soft_winners",
+    "weighted_sums",
 ]
 
 FEW = 8  # planes of a group: up to so many are visited lane by lane faster than in whole tiles
@@ -321,3 +322,21 @@ def soft_winners(rows: Any, order: Any, scorer: Any, out: Any) -> None:
             fill_empty(scores, 0, without)
             winner, _, _ = best_two(scores, 0)
         out[k] = winner
+
+
+@jit
+def weighted_sums(scores: Any, weights: Any, n_units: Any, out: Any) -> None:
+    """`out[k, e, g]` = weighted sum of the scores of the units of group g of estimator e.
+
+    `scores` are [row, group of units]; units are added one after the other, so that a row is
+    rounded in the same way in any batch.
+    """
+    for k in range(out.shape[0]):
+        first = 0
+        for e in range(out.shape[1]):
+            for g in range(out.shape[2]):
+                total = np.float32(0)
+                for u in range(first, first + n_units):
+                    total += weights[u] * scores[k, u]
+                out[k, e, g] = total
+                first += n_units

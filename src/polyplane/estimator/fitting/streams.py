@@ -157,8 +157,8 @@ def _course_of(model: Any) -> StreamCourse:
 
 
 def _count_passes(model: Any) -> int:
-    """Where that is left open, one: a stream may be endless."""
-    return 1 if model.max_iter == "auto" else int(model.max_iter)
+    """Return how many passes are made; one of estimators without `max_iter`."""
+    return int(getattr(model, "max_iter", 1))
 
 
 def _rest_of_pass(model: Any, stream: RowStream) -> Iterator[Chunk]:

@@ -66,7 +66,7 @@ from polyplane.estimator.kernels.kernel_training import (
 )
 from polyplane.estimator.online_classifier import (
     A_NUMBER_OF_THREADS,
-    OnlineClassifier,
+    TrainedClassifier,
     check_fitted,
 )
 from polyplane.estimator.parameters import (
@@ -102,7 +102,7 @@ class FittedKernels:
 
 
 @with_parameters
-class KernelClassifier(FittedKernels, OnlineClassifier):
+class KernelClassifier(FittedKernels, TrainedClassifier):
     """Classifier whose problems are sums of kernels around support vectors."""
 
     kernel: Any = parameter(

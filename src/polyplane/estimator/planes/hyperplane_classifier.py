@@ -41,7 +41,7 @@ from polyplane.estimator.input.validation import (
     read_training,
     weighty,
 )
-from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
+from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, TrainedClassifier
 from polyplane.estimator.parameters import (
     at_least,
     between,
@@ -97,7 +97,7 @@ SEED_OF_GIVEN = 0  # the same file gives the same model
 
 
 @with_parameters
-class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
+class HyperplaneClassifier(PlanePrediction, PlaneLearner, TrainedClassifier):
     """Classifier whose classes are maxima of hyperplanes.
 
     As it stands it is the multi-class SVM, one plane per class in steps on the hinge loss; a
@@ -303,12 +303,29 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
             check_weights_are_known(self)
             self._check_streamable()
             data, labels = self._read_training(X, y, classes, sample_weight, goes_on, is_chunk=True)
-            if not goes_on:
-                self._training = self._new_training(self._draw_seed())
-                self.n_iter_ = 1
-            self._training.courses = []
-            members = weighty(in_place(data.labels.size), data.weights)
-            data, members = self._meet_chunk(data, labels, members)
+            data, members = self.meet_chunk(data, labels)
+        n_steps = self._count_steps_of_passes(self._training, data, members, 1)
+        with progress(self._title(), n_steps, self._shows()) as report:
+            self.learn_chunk(data, members, report)
+        return self
+
+    def meet_chunk(
+        self, data: TrainingData, labels: Array, seed: int | None = None
+    ) -> tuple[TrainingData, Array]:
+        """Take up what is new in a chunk; return it as steps see it, and the rows to visit.
+
+        `labels` are all that are known from now on; without a `seed` one is drawn.
+        """
+        if not hasattr(self, "_training"):
+            self._found = {}
+            self._training = self._new_training(self._draw_seed() if seed is None else seed)
+            self.n_iter_ = 1
+        self._training.courses = []
+        members = weighty(in_place(data.labels.size), data.weights)
+        return self._meet_chunk(data, labels, members)
+
+    def learn_chunk(self, data: TrainingData, members: Array, report: Report) -> None:
+        """Visit the rows of a chunk that has been met."""
         models = self._training.models
 
         def learn(k: int, report: Report) -> None:
@@ -318,10 +335,7 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, OnlineClassifier):
             order = rows_of(members, models[k].targets(data))
             self._follow(models[k], own_rows, order, report)
 
-        n_steps = self._count_steps_of_passes(self._training, data, members, 1)
-        with progress(self._title(), n_steps, self._shows()) as report:
-            for_each(learn, len(models), effective_n_jobs(self.n_jobs), report)
-        return self
+        for_each(learn, len(models), effective_n_jobs(self.n_jobs), report)
 
     def _meet_chunk(
         self, data: TrainingData, labels: Array, members: Array

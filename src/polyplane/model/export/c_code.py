@@ -188,7 +188,7 @@ $without\
         float best = $first;
         for (int32_t k = start + 1; k < end; k++) if (planes[k] > best) best = planes[k];
 $soft\
-        groups[g] = best;
+        groups[g] = best$weight;
     }
 $units\
 $mean\

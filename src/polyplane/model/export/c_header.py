@@ -200,9 +200,14 @@ def _write_groups(header: Header, record: PlaneRecord) -> None:
         if record.empty_score != -np.inf:
             header.define("EMPTY_SCORE", np.float32(record.empty_score))
             without += c_code.GROUPS_EMPTY_SCORE
+    weight = ""
+    if record.group_weights is not None:
+        header.table("GROUP_WEIGHTS", record.group_weights)
+        weight = " * NAME_GROUP_WEIGHTS[g]"
     header.code(
         c_code.GROUPS,
         first=first,
+        weight=weight,
         without=without,
         soft=c_code.GROUPS_SOFT if record.is_soft else "",
         units=c_code.GROUPS_UNITS if record.n_units > 1 else "",

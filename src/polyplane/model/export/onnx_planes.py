@@ -179,6 +179,8 @@ def group_scores(graph: Graph, planes: str, record: PlaneRecord) -> str:
         place = np.full(sizes.size, live.size)
         place[live] = np.arange(live.size)
         scores = graph.add("Gather", parts, place, axis=1)
+    if record.group_weights is not None:
+        scores = graph.add("Mul", scores, record.group_weights)
     if record.n_units > 1:  # one after the other: the order of a sum is part of the result
         shape = np.array([0, sizes.size // record.n_units, record.n_units])
         units = graph.add("Reshape", scores, shape)

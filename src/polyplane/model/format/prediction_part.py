@@ -191,6 +191,8 @@ def _plane_record(**fields: Any) -> PlaneRecord:
     n_groups = fields["n_estimators"] * decomposition.n_groups() * fields["n_units"]
     need(starts.size == n_groups + 1, "planes are of other problems")
     need_starts(starts, fields["scales"].size, "groups of planes begin nowhere")
+    weights = fields["group_weights"]
+    need(weights is None or weights.size == n_groups, "weights are of other groups of planes")
     group = np.repeat(np.arange(n_groups, dtype=np.int32), np.diff(starts))
     return PlaneRecord(group=group, **fields)
 
@@ -217,6 +219,7 @@ PLANES = Table(
         "decomposition": Nested(DECOMPOSITION),
         "estimators": Count(1),
         "units": Count(1, MOST_UNITS),
+        "group_weights": Maybe(Numbers("float32", ("group",))),
         "empty_score": Number(may_be_endless=True),
         "soft": Flag(),
         "calibration": Number(),

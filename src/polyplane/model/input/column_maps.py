@@ -6,6 +6,8 @@ Kinds    as-is    columns are left alone, all of them
                   rank(x) is the share of rows below x and half of those equal to it
          knots    the same, and eight hats a column, so that planes can bend along it
          fine     the same, and hats at up to 8, 32 and 128 knots: any curve, if shrinkage is strong
+Scores   in place of the value there may be its normal score, which is its rank through the normal
+         quantile function: hats then lie along normal scores, too. It suits heavy tails.
 Knots    values that are met often have one each, the others lie evenly among the rest of the rows:
          up to 64 ('fine': 128). The hats of a level are at some of them, evenly.
 Others   columns of 0 and 1 are left as they are, so that sparse rows stay sparse; unless plain, a
@@ -24,7 +26,7 @@ Folding  standardisation is linear, so finished planes take it in: they apply to
          between two of them: there planes become their values at the knots, two of which count for
          a row, however many features it was trained on. Beyond its knots a column is cut.
 Weights  a training may give each column a length of its own, by what it was worth to one before
-         (`estimator/search/relevance.py`).
+         (`estimator/soft_planes/column_weights.py`).
 Turned   where asked for, the principal directions of the ranks of real columns stand behind the
          columns and are mapped like them, standardised and with ranks and hats of their own: for
          columns that say more together than alone. Columns of few values take no part.
@@ -39,6 +41,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from polyplane.engine.inspection import ColumnStatistics, column_statistics
 from polyplane.engine.order import in_place
@@ -56,13 +59,22 @@ from polyplane.engine.rows.storage import (
 )
 from polyplane.engine.rows.turned import Turn, n_directions, turned_rows
 
-__all__ = ["AS_IS", "KINDS", "ColumnMap", "can_turn", "column_map", "compact_rows", "hats_at_knots"]
+__all__ = [
+    "AS_IS",
+    "KINDS",
+    "ColumnMap",
+    "can_turn",
+    "column_map",
+    "compact_rows",
+    "folded_map",
+    "hats_at_knots",
+]
 
 AS_IS = "as-is"
 KINDS = "plain", "rank", "knots", "fine"  # of maps
 LEVELS = {"rank": (), "knots": ((8, 0.3),), "fine": ((8, 1.0), (32, 1.0), (128, 1.0))}
 # hats of a column, and their share of the squared length
-MOST_KNOTS = {"rank": 64, "knots": 64, "fine": 128}
+MOST_KNOTS = 128  # of a column, the same ones for all kinds: models of several kinds share them
 MOST_FLAGS = 2_000  # columns of 0 and 1 without any other: more are a text
 FEW_COLUMNS = 64  # real columns: fewer are a table, whatever they hold
 LEAST_TABULAR_SHARE = 0.75  # of entries that are not zero
@@ -210,6 +222,39 @@ class ColumnMap:
             folded[at_knots] = _values_at_knots(table, j, planes[1:])
         return folded.astype(np.float32)
 
+    def knots_of(self, j: int) -> Array:
+        """Return the knots of a mapped column; without knots, none."""
+        if self.table is None or j >= self.n_mapped:
+            return NOTHING
+        knots: Array = self.table.knots[self.table.knot_starts[j] : self.table.knot_starts[j + 1]]
+        return knots
+
+    def spread_knots(self, own: "ColumnMap", sums: Array) -> Array:
+        """Return planes `folded` by a map, as they are for this one, which has its knots, too."""
+        if self.table is None:
+            return own.spread(sums) if self.used is None else sums
+        spread = np.zeros((1 + self.n_folded, sums.shape[1]))
+        linear = own.spread(sums)[: 1 + own.n_mapped]
+        spread[: len(linear)] = linear
+        for j in range(own.n_mapped):
+            knots, own_knots = self.knots_of(j), own.knots_of(j)
+            if knots.size == 0:
+                continue
+            first = 1 + self.n_mapped + int(self.table.knot_starts[j])
+            at_knots = spread[first : first + knots.size]
+            if own_knots.size == 0:
+                at_knots[:] = np.outer(knots, linear[1 + j])
+                spread[1 + j] = 0
+                continue
+            assert own.table is not None
+            start = 1 + own.n_mapped + int(own.table.knot_starts[j])
+            values = sums[start : start + own_knots.size].astype(np.float64)
+            places = np.interp(knots, own_knots, np.arange(own_knots.size))
+            left = np.minimum(places.astype(int), own_knots.size - 2)
+            share = (places - left)[:, None]
+            at_knots[:] = (1 - share) * values[left] + share * values[left + 1]
+        return spread.astype(np.float32)
+
     def columns_of_features(self) -> Array:
         """Return the column of X, or behind them the direction, to which each feature belongs."""
         if self.used is not None:
@@ -275,6 +320,30 @@ class ColumnMap:
             first_hat=(n_knots.size + table.knot_starts[:-1]).astype(np.int32),
             height=np.float32(1),
         )
+
+
+def folded_map(maps: Sequence[ColumnMap]) -> ColumnMap:
+    """Return the map for planes of several trainings at once: it has the knots of all of them."""
+    n_columns = max(one.n_columns for one in maps)
+    if all(one.is_as_is for one in maps):
+        used = maps[0].used
+        if used is not None and all(
+            one.used is not None and np.array_equal(one.used, used) for one in maps
+        ):
+            return ColumnMap(None, n_columns, used.size, 1.0, used)
+        return ColumnMap(None, n_columns, n_columns, 1.0)
+    turns = [one.turn for one in maps if one.turn is not None]
+    if any(not np.array_equal(turn.weights, turns[0].weights) for turn in turns):
+        raise ValueError("Models with different directions cannot become one.")
+    turn = turns[0] if turns else None
+    n_mapped = n_columns + n_directions(turn)
+    knots = [
+        np.unique(np.concatenate([NOTHING, *(one.knots_of(j) for one in maps)]))
+        for j in range(n_mapped)
+    ]
+    starts = np.cumsum([0, *(one.size for one in knots)]).astype(np.int32)
+    table = hats_at_knots(starts, np.concatenate([NOTHING, *knots]))
+    return ColumnMap(table, n_columns, n_mapped + int(starts[-1]), 1.0, turn=turn)
 
 
 def hats_at_knots(knot_starts: Array, knots: Array) -> LevelTable:
@@ -368,6 +437,7 @@ def column_map(
     may_leave_out: bool = False,
     must_map: bool = False,
     turns: bool = False,
+    scores: str = "values",
 ) -> ColumnMap:
     """The map of this kind for dense or CSR rows, found from the rows of `order`.
 
@@ -394,7 +464,7 @@ def column_map(
         turned = turned_rows(rows, turn)
         statistics = column_statistics(turned, order, n_mapped)
         values = _values(turned, some, n_mapped)
-    table = _table([_column(kind, statistics, j, values[:, j]) for j in range(n_mapped)])
+    table = _table([_column(kind, statistics, j, values[:, j], scores) for j in range(n_mapped)])
     return ColumnMap(table, n_columns, n_mapped + int(table.n_hats.sum()), 1.0, turn=turn)
 
 
@@ -415,7 +485,7 @@ def _turn(values: Array, statistics: ColumnStatistics) -> Turn | None:
     for j in np.flatnonzero(is_real).tolist():
         distinct, counts = np.unique(values[:, j], return_counts=True)
         if distinct.size > MOST_CATEGORIES:
-            chosen = _knots(counts, MOST_KNOTS["rank"])
+            chosen = _knots(counts, MOST_KNOTS)
             knots[j] = distinct[chosen]
             ranks[j] = _rank_level(distinct, counts, chosen).places.astype(np.float32)
             of_rows.append(np.interp(values[:, j], knots[j], ranks[j]))
@@ -465,7 +535,7 @@ def _values(rows: Any, order: Array, n_columns: int) -> Array:
 # ---- one column --------------------------------------------------------------------------
 
 
-def _column(kind: str, statistics: ColumnStatistics, j: int, values: Array) -> _Column:
+def _column(kind: str, statistics: ColumnStatistics, j: int, values: Array, scores: str) -> _Column:
     """What becomes of column j, of which some values are given unless it can only be plain."""
     mean, deviation = float(statistics.mean[j]), float(statistics.deviation[j])
     if deviation < LEAST_DEVIATION:
@@ -478,21 +548,47 @@ def _column(kind: str, statistics: ColumnStatistics, j: int, values: Array) -> _
     if distinct.size <= MOST_CATEGORIES:
         hats = _Level(np.arange(distinct.size), distinct.size, 1.0)
         return _Column(squared=1.0, knots=distinct, levels=(hats,))
+    if scores == "normal":
+        return _normal(kind, distinct, counts)
     return _spread(kind, distinct, counts, mean, deviation)
 
 
 def _spread(kind: str, distinct: Array, counts: Array, mean: float, deviation: float) -> _Column:
     """Values, ranks and hats of a real column of these values, met so many times each."""
-    chosen = _knots(counts, MOST_KNOTS[kind])
+    chosen = _knots(counts, MOST_KNOTS)
     knots = distinct[chosen]
+    shares = _shares_of_hats(kind, knots.size)
     levels = [_rank_level(distinct, counts, chosen)]
-    shares: dict[int, float] = {}  # of hats that are the same, since there are no more knots
-    for n_hats, share in LEVELS[kind]:
-        n = min(n_hats, knots.size)
-        shares[n] = shares.get(n, 0.0) + share
     levels += [_hat_level(distinct, counts, knots, n, share) for n, share in shares.items()]
     squared = 1.0 + sum(shares.values())
     return _Column(mean, HALF / deviation, squared, knots, tuple(levels))
+
+
+def _normal(kind: str, distinct: Array, counts: Array) -> _Column:
+    """Normal scores in place of values, their ranks, and hats along them."""
+    chosen = _knots(counts, MOST_KNOTS)
+    middles = (counts.cumsum() - counts / 2) / counts.sum()
+    at_knots = ndtri(middles[chosen])
+    scores = np.interp(distinct, distinct[chosen], at_knots)
+    mean = float(np.average(scores, weights=counts))
+    deviation = math.sqrt(np.average(np.square(scores - mean), weights=counts))
+    shares = _shares_of_hats(kind, chosen.size)
+    levels = [
+        _Level((at_knots - mean) / deviation, 1, HALF),
+        _rank_level(distinct, counts, chosen),
+    ]
+    levels += [_hat_level(scores, counts, at_knots, n, share) for n, share in shares.items()]
+    squared = 1.0 + sum(shares.values())
+    return _Column(squared=squared, knots=distinct[chosen], levels=tuple(levels))
+
+
+def _shares_of_hats(kind: str, n_knots: int) -> dict[int, float]:
+    """Squared lengths of levels by their numbers of hats; levels that are alike become one."""
+    shares: dict[int, float] = {}
+    for n_hats, share in LEVELS[kind]:
+        n = min(n_hats, n_knots)
+        shares[n] = shares.get(n, 0.0) + share
+    return shares
 
 
 def _knots(counts: Array, n_most: int) -> Array:

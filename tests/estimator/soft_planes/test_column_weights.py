@@ -12,7 +12,7 @@ from polyplane import PolyplaneClassifier
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import with_planes, zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows, matrix_of, packed
-from polyplane.estimator.search.relevance import LEAST, Worth, mean_worth, weights_of, worth_of
+from polyplane.estimator.soft_planes.column_weights import LEAST, Worth, mean_worth, weights_of, worth_of
 from polyplane.model.input.column_maps import column_map
 from tests.examples import examples
 

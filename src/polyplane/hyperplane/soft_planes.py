@@ -1,28 +1,30 @@
-"""Our own machine: prototype planes trained by cross-entropy on sums of soft maxima.
+"""Sums of soft maxima of planes, trained by cross-entropy with given settings.
 
-Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-lead_i)),  the lead being the own class's
-            score over that of all others together, and a class's score the sum over its units of
-            the log-sum-exp of their planes
+Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-margin_i)),  the margin being the score of
+            the row's class over that of all other classes together, and the score of a class the
+            sum over its units of the log-sum-exp of their planes
 Algorithm   stochastic steps over all planes (`engine/steps/softmax.py` with one unit a class,
             `engine/steps/soft_units.py` with several), from planes that start as prototypes of
-            their class (`estimator/search/prototypes.py`); for texts, planes that start from
-            zero and follow squared hinges are tried as well (`engine/steps/squared_hinge.py`)
-Columns     real ones are standardised and, unless plain, there as ranks and hats as well; 0/1
-            columns, texts and images are left alone (`model/input/column_maps.py`). In the end
-            all of it is folded into the planes, which then apply to X itself or to two hats a
+            their class (`estimator/soft_planes/prototypes.py`). With loss="squared-hinge" a class
+            is one plane that starts from zero (`engine/steps/squared_hinge.py`).
+Columns     of numbers are standardised and, unless plain, there as ranks and hats as well; columns
+            of 0 and 1, texts and images are left alone (`model/input/column_maps.py`). In the end
+            the map is folded into the planes, which then apply to X itself or to two hats a
             column.
 Shrinkage   alpha = shrinkage / (step * rows): planes shrink as much in a pass of any fit, so that
-            what suits a short one suits a long one.
-Margins     start_scale is in units of 1 / margin, the median distance between the scores of the
+            what suits a short fit suits a long one.
+Margin      start_scale is in units of 1 / margin, the median distance between the scores of the
             best own and the best other prototype, and step_size likewise with 16 prototypes a
-            class: so much alike are the steps that then suit different data that few are tried.
-Fewer       planes below `FLOOR` in every row of their class for a whole pass are dropped on the
-            way; in the end those that decide next to nothing (`estimator/search/compression.py`).
-Settings    what is 'auto' is found on held-out rows (`estimator/search/searched_fit.py`), whose
-            scores also give the factor that calibrates probabilities. One candidate has a single
-            plane per class: multinomial logistic regression.
+            class: in these units few values suit most data.
+Relevance   with relevance > 0 a first training measures how important each column is, and the fit
+            gives each column a length by that (`estimator/soft_planes/column_weights.py`).
+Pruning     planes below `FLOOR` in every row of their class for a whole pass are dropped on the
+            way; in the end those that decide next to nothing (`estimator/soft_planes/
+            compression.py`).
 Streams     the first rows are kept until there are enough to start from; until then planes start
             anew whenever there are twice as many. A class met later starts around its first row.
+
+PolyplaneClassifier (`portfolio/`) trains several of these and adds up their scores.
 """
 
 import math
@@ -31,7 +33,6 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.validation import check_is_fitted
 
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.averaging import mean_sums
@@ -44,8 +45,10 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.engine.planes.pruning import with_only
 from polyplane.engine.rows.storage import (
+    CsrRows,
     Rows,
     count_rows,
+    packed,
     with_own_page,
 )
 from polyplane.engine.steps.resting import REST, all_awake
@@ -60,7 +63,6 @@ from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.parameters import (
     at_least,
-    between,
     closed,
     either,
     is_flag,
@@ -69,23 +71,27 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
+from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import NO_CHOICE, OwnState, PlaneModel, PlaneTraining
-from polyplane.estimator.search.compression import compress_model
-from polyplane.estimator.search.prototypes import (
+from polyplane.estimator.soft_planes.column_weights import Importance, importance_of, weights_of
+from polyplane.estimator.soft_planes.compression import compress_model
+from polyplane.estimator.soft_planes.prototypes import (
     Prototypes,
     in_units,
     margins_between,
     prototypes_of,
     squared_length_of,
 )
-from polyplane.estimator.search.searched_fit import SearchedFit, written_out
 from polyplane.model.format.checks import need
 from polyplane.model.input.column_maps import AS_IS, KINDS, ColumnMap, column_map
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
-__all__ = ["PolyplaneClassifier"]
+__all__ = [
+    "SoftPlanesClassifier", "first_planes", "mean_weight_is_one", "measured_importance",
+    "scores_as_seen", "train_on_all", "trained_on", "written_out",
+]  # fmt: skip
 
 ENOUGH = {  # lead of a row's class at which the row is left as it is, by `learn_from`
     "all": math.inf, "most": math.log(0.99 / 0.01), "unsure": math.log(0.9 / 0.1),
@@ -95,13 +101,15 @@ MOST_RESTING = 1 << 22  # rows: each model keeps a number of each
 FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
 FIRST_ROWS = 1_000  # of a stream, from which planes start
 AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
-IN_STREAM = {
-    "n_planes": 16, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
-    "multi_class": "joint", "init": "subset", "units": 1, "shrinkage": 0.0, "learn_from": "unsure",
-    "directions": "none", "relevance": 0.0, "loss": "cross-entropy", "n_estimators": 1,
+FIRST_TRAINING: dict[str, Any] = {  # measures the importance of columns, whatever the fit is to be
+    "n_planes": 32, "units": 2, "shrinkage": 0.3, "step_size": 0.3, "start_scale": 3.0,
+    "max_iter": 12, "learn_from": "most", "init": "subset", "multi_class": "joint",
+    "loss": "cross-entropy", "relevance": 0.0, "alpha": "auto", "compress": True,
 }  # fmt: skip
+MOST_PLANES = 320  # of all classes together, if there are more than 10 classes
+ROWS_SCORED = 4_096  # that are mapped at once to be scored as steps see them
+MOST_PACKED = 1 << 24  # entries of X, 8 bytes each, that are written out for training
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
-AUTO = one_of("auto")
 
 
 @dataclass
@@ -120,7 +128,6 @@ class Start(OwnState):
     """What a training keeps beside its models: what they start from and how they see rows."""
 
     columns: ColumnMap | None = None  # until the first rows
-    calibration: float = 1.0  # factor of class scores that makes them log-odds
     first_rows: FirstRows | None = None  # of a stream
     starts: bool = True  # whether new models start from the rows that they are shown
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
@@ -128,7 +135,7 @@ class Start(OwnState):
 
 
 def start_of(training: PlaneTraining) -> Start:
-    """What a training of this machine keeps beside its models."""
+    """Return what a training of this algorithm keeps beside its models."""
     start: Start = training.own
     return start
 
@@ -140,124 +147,117 @@ def columns_of(training: PlaneTraining) -> ColumnMap:
 
 
 @register
-class PolyplaneClassifier(SearchedFit):
-    """Nonlinear classifier at the price of a linear one, with probabilities and nothing to set.
+class SoftPlanesClassifier(HyperplaneClassifier):
+    """Sum of soft maxima of planes over mapped columns, with given settings.
 
-    Each class is the soft maximum of a few planes. Columns are scaled inside, and what is 'auto'
-    is found by the fit itself.
+    Each class is a sum of units, and each unit the soft maximum of a few planes. This is the
+    algorithm that PolyplaneClassifier trains with several settings; use it where you know the
+    settings, and for streams.
     """
 
     alpha: float | str = parameter(
         default="auto",
-        allowed=either(closed(0, 1e10), AUTO),
+        allowed=either(closed(0, 1e10), one_of("auto")),
         meaning=(
             "Regularisation, the weight of half the squared planes beside the mean loss. 'auto' "
             "is what `shrinkage` says, and 0 in a stream."
         ),
     )
-    shrinkage: float | str = parameter(
-        default="auto",
-        allowed=either(closed(0, 100), AUTO),
+    shrinkage: float = parameter(
+        default=0.3,
+        allowed=closed(0, 100),
         meaning=(
-            "Regularisation by what it does: planes shrink by e^-shrinkage in the first pass, and "
-            "by less as steps fall. It is what data differ in most: 0.03 for clean data, 1 for "
-            "noisy tables. It does nothing if alpha is set."
+            "Regularisation by its effect: planes shrink by e^-shrinkage in the first pass, and "
+            "by less as steps fall. 0.03 suits clean data, 1 noisy tables. It has no effect if "
+            "alpha is a number."
         ),
     )
-    n_planes: int | str = parameter(
-        default="auto",
-        allowed=either(at_least(1), AUTO),
+    n_planes: int = parameter(
+        default=32,
+        allowed=at_least(1),
         meaning="Planes per class; with 1 this is multinomial logistic regression.",
     )
-    units: int | str = parameter(
-        default="auto",
-        allowed=either(at_least(1), AUTO),
+    units: int = parameter(
+        default=2,
+        allowed=at_least(1),
         meaning=(
-            "A class's planes make so many soft maxima, which are added up: a sum of four of 16 "
+            "Soft maxima per class, which share its planes and are added up: a sum of four of 16 "
             "planes has many more corners than one of 64."
         ),
     )
-    n_estimators: int | str = parameter(  # type: ignore[assignment]
-        default="auto",
-        allowed=either(at_least(1), AUTO),
-        meaning=(
-            "Models that differ in seed and order of rows; their scores are averaged. 'auto' is "
-            "two, or four of tables of several classes and of long trainings; and one if n_planes "
-            "is set, of linear models, of images of several classes and in a stream."
-        ),
-    )
     learn_from: str = parameter(
-        default="auto",
-        allowed=one_of("auto", *ENOUGH),
+        default="most",
+        allowed=one_of(*ENOUGH),
         meaning=(
             "Rows that move planes: 'all', those that are not yet right with more than 99% "
             "('most'), which costs less time and no accuracy, or 90% ('unsure'), which suits clean "
-            "data such as digits and costs accuracy on noisy tables. From one plane a class, "
-            "all rows learn."
+            "data such as digits and costs accuracy on noisy tables. With one plane a class, all "
+            "rows do."
         ),
     )
     loss: str = parameter(
-        default="auto",
-        allowed=one_of("auto", "cross-entropy", "squared-hinge"),
+        default="cross-entropy",
+        allowed=one_of("cross-entropy", "squared-hinge"),
         meaning=(
-            "What steps make smaller; 'squared-hinge', of each class against all others, is for "
-            "linear models of texts (n_planes=1), and 'auto' tries it there."
+            "Loss that steps reduce; 'squared-hinge', of each class against all others, is for "
+            "linear models of texts (n_planes=1), and its probabilities are not calibrated."
         ),
     )
     init: str = parameter(
-        default="auto",
-        allowed=one_of("auto", "kmeans", "subset"),
+        default="subset",
+        allowed=one_of("kmeans", "subset"),
         meaning=(
-            "Prototypes from which planes start: centres of k-means, or rows drawn at random, "
-            "which costs nothing. 'auto' is k-means for data that are left as they are, such as "
-            "images and texts, where it pays."
+            "Prototypes from which planes start: rows drawn at random ('subset'), or centres of "
+            "k-means, which is slower and suits images and texts."
         ),
     )
     columns: str = parameter(
         default="auto",
         allowed=one_of("auto", AS_IS, *KINDS),
         meaning=(
-            "What real columns become: standardised ('plain'), that and their ranks ('rank'), that "
-            "and eight hat functions along them ('knots'), or hats at up to 128 knots ('fine'); "
-            "unless plain, columns of 3 to 8 values become categories. Columns of 0 and 1 are left "
-            "as they are. 'as-is' leaves all columns alone; 'auto' does so with data in which many "
-            "columns are of one kind and without a sign, such as texts and images."
+            "What columns of numbers become: standardised ('plain'), that and their ranks "
+            "('rank'), that and eight hat functions along them ('knots'), or hats at up to 128 "
+            "knots ('fine'); unless plain, columns of 3 to 8 values become categories. Columns of "
+            "0 and 1 are left as they are. 'as-is' leaves all columns alone. 'auto' is 'as-is' for "
+            "data in which many columns are of one kind and without a sign, such as texts and "
+            "images, else 'fine', and 'plain' in a stream."
+        ),
+    )
+    scores: str = parameter(
+        default="values",
+        allowed=one_of("values", "normal"),
+        meaning=(
+            "Scale of the columns that are mapped with ranks: their 'values', or their 'normal' "
+            "scores, which are ranks through the normal quantile function and suit heavy tails."
         ),
     )
     directions: str = parameter(
-        default="auto",
-        allowed=one_of("auto", "none", "principal"),
+        default="none",
+        allowed=one_of("none", "principal"),
         meaning=(
-            "'principal' gives planes the principal directions of real columns as well, mapped "
-            "like columns: for columns that say more together than alone, such as length, width "
-            "and depth. Plain columns have none."
+            "'principal' gives planes the principal directions of columns of numbers as well, "
+            "mapped like columns: for columns that say more together than alone, such as length, "
+            "width and depth. Plain columns have none."
         ),
     )
-    relevance: float | str = parameter(
-        default="auto",
-        allowed=either(closed(0, 4), AUTO),
+    relevance: float = parameter(
+        default=0.0,
+        allowed=closed(0, 4),
         meaning=(
-            "Columns count by what they were worth to a first training, to this power: with 0 all "
-            "alike, with 1 or 2 planes spend themselves on columns that matter. Images, texts and "
-            "streams are left alone."
+            "Columns get a length by their importance in a first training, to this power: with 0 "
+            "all are alike, with 1 or 2 planes learn from columns that matter. It has no effect "
+            "on images, texts and streams."
         ),
     )
-    max_iter: int | str = parameter(
-        default="auto",
-        allowed=either(at_least(1), AUTO),
-        meaning=(
-            "Passes over the rows; 'auto' makes 40, fewer where there are many rows, and up to 120 "
-            "where they are found to be worth it."
-        ),
-    )
-    start_scale: float | str = parameter(
-        default="auto",
-        allowed=either(positive(), AUTO),
+    max_iter: int = parameter(default=12, allowed=at_least(1), meaning="Passes over the rows.")
+    start_scale: float = parameter(
+        default=3.0,
+        allowed=positive(),
         meaning="Length of the planes at the start, in units that suit the data.",
     )
-    step_size: float | str = parameter(
-        default="auto",
-        allowed=either(positive(), AUTO),
+    step_size: float = parameter(
+        default=0.3,
+        allowed=positive(),
         meaning="First step, in units that suit the data; noisy data want less, clean ones more.",
     )
     temperature: float = parameter(
@@ -272,16 +272,6 @@ class PolyplaneClassifier(SearchedFit):
         default=True,
         allowed=is_flag(),
         meaning="Remove planes that the fit turns out not to need: prediction costs planes.",
-    )
-    multi_class: str = parameter(
-        default="auto",
-        allowed=one_of("auto", "joint", "ovr", "ovo"),
-        meaning=(
-            "More than two classes by one model of all ('joint'), one of each class against the "
-            "rest ('ovr') or one of each pair ('ovo'). 'auto' takes each against the rest for "
-            "images and other wide data of up to 20 classes, finds out for tables, and takes "
-            "'joint' in a stream."
-        ),
     )
     combine: str = parameter(
         default="soft",
@@ -299,19 +289,8 @@ class PolyplaneClassifier(SearchedFit):
             "more. The steps of `fit` end at 0: it needs no mean."
         ),
     )
-    search: bool = parameter(
-        default=True,
-        allowed=is_flag(),
-        meaning=(
-            "Find what is 'auto' on held-out rows, and calibrate probabilities on them. Without, "
-            "first guesses are taken: several times faster, and good enough for a first look."
-        ),
-    )
-    validation_fraction: float = parameter(
-        default=0.2,
-        allowed=between(0, 1),
-        meaning="Share of the rows held out by early stopping and to find what is 'auto'.",
-    )
+
+    FOUND_ON_ALL_ROWS = ()
 
     # ---- steps -----------------------------------------------------------------------------
 
@@ -319,15 +298,14 @@ class PolyplaneClassifier(SearchedFit):
         return True
 
     def _least_planes(self, n_codes: int) -> int:
-        return max(int(self._setting("n_planes")), self._n_units()) * n_codes
+        return max(self.n_planes, self._n_units()) * n_codes
 
     def _n_units(self) -> int:
         """One plane a class is one unit."""
-        n_planes = int(self._setting("n_planes"))
-        return min(int(self._setting("units")), n_planes)
+        return min(self.units, self.n_planes)
 
     def _follows_squared_hinges(self) -> bool:
-        return self._setting("loss") == "squared-hinge" and int(self._setting("n_planes")) == 1
+        return self.loss == "squared-hinge" and self.n_planes == 1
 
     def _keeps_average(self, training: PlaneTraining) -> bool:
         return bool(self.average) and start_of(training).first_rows is not None
@@ -341,7 +319,7 @@ class PolyplaneClassifier(SearchedFit):
     def _first_choice(self, data: TrainingData) -> Array:
         """Who rests: rows that are surely right, if those that are right are left alone."""
         is_large = data.labels.size > MOST_RESTING
-        if self._setting("learn_from") != "unsure" or self._setting("n_planes") == 1 or is_large:
+        if self.learn_from != "unsure" or self.n_planes == 1 or is_large:
             return NO_CHOICE
         return all_awake(data.labels.size)
 
@@ -351,21 +329,21 @@ class PolyplaneClassifier(SearchedFit):
             scale = planes_scale(model.rule, model.n_steps)
             model.planes.sums[:] *= scale
             model.planes.timed_sums[:] *= scale
-        step = float(self._setting("step_size")) / model.own.wide_margin
+        step = self.step_size / model.own.wide_margin
         step /= math.sqrt(model.own.n_units)  # each plane gets a larger share of each row
         if n_steps > 0 and self.alpha == "auto":
-            n_rows = n_steps / int(self._setting("max_iter"))
-            model.alpha = float(self._setting("shrinkage")) / (step * n_rows)
+            n_rows = n_steps / self.max_iter
+            model.alpha = self.shrinkage / (step * n_rows)
         if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
             step *= AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
-        is_linear = self._setting("n_planes") == 1
+        is_linear = self.n_planes == 1
         model.rule = SoftmaxRule(
             step=step,
             alpha=model.alpha,
             start=model.n_steps,
             n_steps=n_steps,
             sharpness=1 / float(self.temperature),
-            enough=ENOUGH["all" if is_linear else self._setting("learn_from")],
+            enough=ENOUGH["all" if is_linear else self.learn_from],
             floor=FLOOR,
         )
 
@@ -439,35 +417,63 @@ class PolyplaneClassifier(SearchedFit):
         if self.compress and not is_used.all():
             model.planes = with_only(model.planes, lanes[is_used])
 
+    # ---- columns ---------------------------------------------------------------------------
+
+    def _better_settings(
+        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
+    ) -> dict[str, Any]:
+        """Measure the importance of columns; there are no settings to find."""
+        members = weighty(in_place(data.labels.size), data.weights)
+        if np.unique(data.labels[members]).size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; those with a weight "
+                "above 0 are all of one class."
+            )
+        if self.relevance > 0 and not (self.warm_start and hasattr(self, "_training")):
+            columns = self._column_map(data, is_whole=True)
+            if not columns.is_as_is:
+                seen = written_out(columns, data)
+                found = measured_importance(seen, labels, columns, members, seed)
+                columns = columns.weighed(weights_of(found, self.relevance, columns.n_mapped))
+            self._columns_given = columns
+        return {}
+
+    def _column_map(self, data: TrainingData, is_whole: bool) -> ColumnMap:
+        """Return the map that the parameters ask for; of a stream it is not the whole data."""
+        kind = self.columns
+        if kind == "auto":
+            kind = "fine" if is_whole else "plain"
+        return column_map(
+            data.rows,
+            weighty(in_place(count_rows(data.rows)), data.weights),
+            width_of(self),
+            kind,
+            may_leave_out=is_whole,
+            must_map=self.columns != "auto",
+            turns=self.directions == "principal",
+            scores=self.scores,
+        )
+
     # ---- start -----------------------------------------------------------------------------
 
     def _own_of_model(self, training: PlaneTraining) -> Margins:
         return Margins(columns_of(training))
 
     def _own_of_training(self) -> Start:
-        return Start(calibration=vars(self).get("_calibration", 1.0))
+        state: Any = vars(self)
+        return Start(columns=state.pop("_columns_given", None))
 
     def _features_of(self, training: PlaneTraining) -> int:
         return int(columns_of(training).n_features)
 
     def _weighed(self, data: TrainingData) -> TrainingData:
         """Weights of mean 1: their unit must not change the steps."""
-        has_weight = data.weights > 0
-        if not has_weight.any():
-            return data
-        mean = data.weights[has_weight].mean(dtype=np.float64)
-        return data._replace(weights=(data.weights / mean).astype(np.float32))
+        return mean_weight_is_one(data)
 
     def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
         start, n_columns = start_of(training), width_of(self)
         if start.columns is None:
-            members = weighty(in_place(count_rows(data.rows)), data.weights)
-            kind = self._setting("columns")
-            is_whole = start.first_rows is None  # a stream may come to any column
-            is_known = is_whole or self.columns != "auto"  # a search has found what they are
-            turns = self._setting("directions") == "principal"
-            columns = column_map(data.rows, members, n_columns, kind, is_whole, is_known, turns)
-            start.columns = self._weighed_columns(columns)
+            start.columns = self._column_map(data, is_whole=start.first_rows is None)
         start.columns = start.columns.widened(n_columns)
         if not start.columns.knows(data.rows):
             _take_all_columns(training)
@@ -486,8 +492,8 @@ class PolyplaneClassifier(SearchedFit):
     def _start(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
         members = np.flatnonzero(model.visits(data))
         codes = np.unique(model.codes[data.labels[members]])
-        n_planes = int(self._setting("n_planes"))
-        init = self._setting("init")
+        n_planes = self.n_planes
+        init = self.init
         centres = start_of(training).centres
         made = prototypes_of(model, data, members, codes, n_planes, init, centres)
         margins: Margins = model.own
@@ -501,26 +507,18 @@ class PolyplaneClassifier(SearchedFit):
             margins.is_squared = True
             margins.wide_margin = squared_length_of(model, data, members)
             made = made._replace(planes=np.zeros_like(made.planes))
-        scale = np.float32(float(self._setting("start_scale")) / margins.margin / n_units)
+        scale = np.float32(self.start_scale / margins.margin / n_units)
         made = in_units(made, n_units)
         model.planes = with_planes(model.planes, made.owner, made.planes * scale)
-
-    def _start_from(
-        self, training: PlaneTraining, columns: ColumnMap, centres: Any, margins: Any
-    ) -> None:
-        start = start_of(training)
-        start.columns, start.centres, start.margins = columns, centres, margins
-
-    def _columns_of(self, training: PlaneTraining) -> ColumnMap:
-        return columns_of(training)
 
     # ---- end -------------------------------------------------------------------------------
 
     def _finish(self, model: PlaneModel) -> FinishedPlanes:
-        seen = self._finish_as_seen(model)
+        seen = self.planes_as_seen(model)
         return seen._replace(sums=model.own.columns.folded(seen.sums, model.constant))
 
-    def _finish_as_seen(self, model: PlaneModel) -> FinishedPlanes:
+    def planes_as_seen(self, model: PlaneModel) -> FinishedPlanes:
+        """Return the planes that a model has reached, for rows that are mapped for training."""
         lanes = live_lanes(model.planes)
         sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
         owner, ones = model.planes.owner[lanes], np.ones(lanes.size, np.float32)
@@ -540,20 +538,18 @@ class PolyplaneClassifier(SearchedFit):
         spread: Array = columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
         return spread
 
-    def _calibration_of(self, training: PlaneTraining) -> float:
-        return start_of(training).calibration
-
     def _own_of_fitted(self, model: FittedModel) -> Start:
         features: Any = model.features
-        record: Any = model.record
-        return Start(features.columns if features else None, record.calibration)
+        return Start(features.columns if features else None)
 
     def _take_features(self, model: FittedModel) -> None:
         is_mapped = model.features is not None and model.features.columns is not None
-        need(is_mapped, "features are of another machine")
-        self._calibration = model.record.calibration  # type: ignore[union-attr]
+        need(is_mapped, "features are of another algorithm")
 
-    def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
+    def _complete(
+        self, training: PlaneTraining, data: TrainingData, members: Array, share: float = 1.0
+    ) -> None:
+        """Compress models; with a small share in a blend they need less precision."""
         start_of(training).centres, start_of(training).margins = {}, {}
         if self.compress:
             models, n_threads = training.models, effective_n_jobs(self.n_jobs)
@@ -561,21 +557,11 @@ class PolyplaneClassifier(SearchedFit):
 
             def compress(k: int, report: Report) -> None:
                 model = models[k]
-                compress_model(model, views[k], members, self._scale_of(model), model.own.n_units)
+                compress_model(
+                    model, views[k], members, self._scale_of(model), model.own.n_units, share
+                )
 
             for_each(compress, len(models), n_threads, silence)
-
-    # ---- what users ask --------------------------------------------------------------------
-
-    @property
-    def settings_(self) -> dict[str, Any]:
-        """What was set, or found where it was 'auto'."""
-        check_is_fitted(self)
-        settings = {name: self._setting(name) for name in IN_STREAM}
-        columns = start_of(self._training).columns
-        if columns is not None and columns.is_as_is:  # as a stream finds out by itself
-            settings["columns"] = AS_IS
-        return settings
 
     # ---- probabilities ---------------------------------------------------------------------
 
@@ -590,11 +576,6 @@ class PolyplaneClassifier(SearchedFit):
         return self._record().log_probabilities(*self._read(X))
 
     # ---- streams ---------------------------------------------------------------------------
-
-    def _check_streamable(self) -> None:
-        if not self._found:
-            self._found = dict(IN_STREAM)
-            self._calibration = 1.0
 
     def _meet_chunk(
         self, data: TrainingData, labels: Array, members: Array
@@ -656,16 +637,93 @@ class PolyplaneClassifier(SearchedFit):
             model.own.margin = model.own.wide_margin = float(length**2) or 1.0
             model.own.n_units = self._n_units()
         generator = np.random.default_rng([model.seed, code])
-        n_planes = int(self._setting("n_planes"))
+        n_planes = self.n_planes
         noise = generator.standard_normal((n_planes, made.planes.shape[1]))
         noise *= SPREAD * length / math.sqrt(noise.shape[1])
         noise[:, 0] = 0
-        scale = float(self._setting("start_scale")) / model.own.margin / model.own.n_units
+        scale = self.start_scale / model.own.margin / model.own.n_units
         if model.rule is not None:
             scale /= planes_scale(model.rule, model.n_steps)
         planes = (scale * (made.planes + noise)).astype(np.float32)
         made = in_units(Prototypes(planes, np.full(n_planes, code)), model.own.n_units)
         model.planes = sorted_by_owner(with_planes(model.planes, made.owner, made.planes))
+
+
+def measured_importance(
+    seen: TrainingData, labels: Array, columns: ColumnMap, members: Array, seed: int
+) -> Importance:
+    """Train on rows as steps see them, and return how important columns are to the planes."""
+    n_planes = first_planes(FIRST_TRAINING["n_planes"], labels.size)
+    algorithm = SoftPlanesClassifier(**FIRST_TRAINING | {"n_planes": n_planes})
+    training = trained_on(algorithm, seen, labels, columns, members, seed)
+    scales = [algorithm._scale_of(model) for model in training.models]
+    return importance_of(training.models, scales, columns, seen.rows, members)
+
+
+def first_planes(n_planes: int, n_classes: int) -> int:
+    """Return planes per class, fewer where there are many classes."""
+    return int(np.clip(MOST_PLANES // n_classes, 2, n_planes))
+
+
+def trained_on(
+    algorithm: SoftPlanesClassifier,
+    seen: TrainingData,
+    labels: Array,
+    columns: ColumnMap,
+    members: Array,
+    seed: int,
+    report: Report = silence,
+) -> PlaneTraining:
+    """Make all passes of a fit over `members` of rows that are mapped by `columns` already."""
+    algorithm.n_features_in_, algorithm._found = columns.n_columns, {}
+    algorithm._columns_given = columns
+    training = algorithm._training = algorithm._new_training(seed)
+    algorithm._meet(training, labels, seen)
+    algorithm._make_passes(training, seen, members, None, report)
+    return training
+
+
+def scores_as_seen(algorithm: SoftPlanesClassifier, rows: Any) -> Array:
+    """Return class scores, by rank, of all rows, which are mapped for training."""
+    training = algorithm._training
+    record = training.record(algorithm.planes_as_seen, algorithm.combine, -np.inf, True, 1.0)
+    order = in_place(count_rows(rows))
+    parts = [order[first : first + ROWS_SCORED] for first in range(0, order.size, ROWS_SCORED)]
+    return np.concatenate(
+        [record.class_scores(packed(rows, part), in_place(part.size)) for part in parts]
+    )
+
+
+def train_on_all(algorithm: SoftPlanesClassifier, views: Any, share: float, report: Report) -> None:
+    """Make a fit, or what is left of it, of rows that `views` maps; `share` is that in a blend."""
+    training: PlaneTraining | None = vars(algorithm).get("_training")
+    if training is None:
+        columns = views.columns(algorithm.get_params(deep=False))
+        seen = views.seen(columns)
+        training = trained_on(
+            algorithm, seen, views.labels, columns, views.members, views.seed, report
+        )
+    else:
+        seen = views.seen(columns_of(training))
+        algorithm._make_passes(training, seen, views.members, None, report)
+    algorithm._complete(training, seen, views.members, share)
+
+
+def mean_weight_is_one(data: TrainingData) -> TrainingData:
+    """Return the data with weights whose mean is 1: their unit must not change the steps."""
+    has_weight = data.weights > 0
+    if not has_weight.any():
+        return data
+    mean = data.weights[has_weight].mean(dtype=np.float64)
+    return data._replace(weights=(data.weights / mean).astype(np.float32))
+
+
+def written_out(columns: ColumnMap, data: TrainingData) -> TrainingData:
+    """Return the data as steps see them, mapped once and for all unless they are too large."""
+    rows = columns.for_training(data.rows)
+    if not isinstance(rows, CsrRows) and columns.count_entries(data.rows) <= MOST_PACKED:
+        rows = packed(rows, in_place(count_rows(rows)))
+    return data._replace(rows=rows)
 
 
 def _largest_of_each(shares: Array, owner: Array) -> Array:

@@ -1,0 +1,66 @@
+"""A training that consists of several: members, and how much the scores of each weigh.
+
+Each member is an estimator with planes of its own, trained on the same rows and classes. The score
+of a class is the weighted sum of the members' scores.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from polyplane.estimator.fitting.resuming import SeenRows
+from polyplane.estimator.input.known_classes import ClassesMet
+
+__all__ = ["BlendedTraining", "Member"]
+
+NO_ROWS = SeenRows(0, 0)
+
+
+@dataclass
+class Member:
+    """An estimator of a blend."""
+
+    name: str  # of its recipe
+    weight: float  # factor of its scores
+    estimator: Any
+    is_done: bool = True  # False while it is still to be trained on all rows
+
+    @property
+    def training(self) -> Any:
+        """What the estimator has learned, or None before its first row."""
+        return vars(self.estimator).get("_training")
+
+
+@dataclass
+class BlendedTraining(ClassesMet):
+    """What `fit` and `partial_fit` of a blend leave behind and take up again."""
+
+    n_columns: int = 0
+    constant: float = 1.0
+    members: list[Member] = field(default_factory=list)
+    interim: Member | None = None  # predicts until the first member is done
+    rows_seen: SeenRows = NO_ROWS  # by the latest fit
+    are_recipes_chosen: bool = True  # False after an interruption while they were tried
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Return whether a fit was interrupted."""
+        is_missing = any(not member.is_done for member in self.members)
+        return is_missing or not self.are_recipes_chosen
+
+    @property
+    def blended(self) -> list[Member]:
+        """Members that predict: those that are done, or the one in their place."""
+        done = [member for member in self.members if member.is_done]
+        if done or self.interim is None:
+            return done
+        return [self.interim]
+
+    @property
+    def models(self) -> list[Any]:
+        """Models of all members that predict."""
+        return [model for member in self.blended for model in member.training.models]
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of all models."""
+        return sum(model.n_steps for model in self.models)

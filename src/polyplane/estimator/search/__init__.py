@@ -1,1 +1,0 @@
-"""How a fit finds settings and planes by itself: candidates, halving, prototypes, compression."""

@@ -1,0 +1,1 @@
+"""Parts of SoftPlanesClassifier: first planes, weights of columns, and compression."""

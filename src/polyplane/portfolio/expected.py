@@ -1,0 +1,131 @@
+"""The error to expect on new rows, from rows that no recipe was trained on.
+
+The weights of the recipes are chosen on the rows by which they are judged, which makes the blend
+look better there than it is. So the estimate is cross-fitted: the rows are dealt into parts, and
+each part is judged with weights chosen on the others.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from polyplane.engine.planes.planes import Array
+from polyplane.portfolio.blend import calibration_of, log_losses, weights_of_recipes
+
+__all__ = ["Expected", "Score", "cross_fitted", "score_of"]
+
+PARTS = 5
+Z_95 = 1.96  # standard errors on both sides of a 95% interval
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a model did on rows that it was not trained on."""
+
+    log_loss: float
+    log_loss_se: float  # standard error
+    error: float  # share of wrong rows
+    error_se: float
+    auc: float  # area under the ROC curve; the mean over classes of one against the rest
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """Return the 95% interval of "log_loss" or "error"."""
+        middle, half = getattr(self, name), Z_95 * getattr(self, f"{name}_se")
+        return max(0.0, middle - half), middle + half
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What to expect of a model on new rows, beside the linear recipe."""
+
+    model: Score
+    linear: Score | None
+    n_rows: int  # by which it was estimated
+
+    @property
+    def error(self) -> float:
+        """Expected share of wrong rows."""
+        return self.model.error
+
+    @property
+    def log_loss(self) -> float:
+        """Expected log-loss."""
+        return self.model.log_loss
+
+    @property
+    def auc(self) -> float:
+        """Expected area under the ROC curve."""
+        return self.model.auc
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "Expected":
+        """Return what `to_dict` has made plain."""
+        linear = plain["linear"]
+        return cls(
+            Score(**plain["model"]), None if linear is None else Score(**linear), plain["n_rows"]
+        )
+
+    def __str__(self) -> str:
+        linear = "" if self.linear is None else f" (a linear model: {self.linear.error:.1%})"
+        return (
+            f"expected error {self.error:.1%} ± {100 * Z_95 * self.model.error_se:.1f}{linear}, "
+            f"log-loss {self.log_loss:.3g}, AUC {self.auc:.3f}"
+        )
+
+
+def score_of(scores: Array, labels: Array, weights: Array | None = None) -> Score:
+    """Return how class scores that are log-odds did; `labels` are ranks of classes."""
+    loss, loss_se = _mean(log_losses(scores, labels), weights)
+    error, error_se = _mean((scores.argmax(axis=1) != labels).astype(np.float64), weights)
+    if error_se == 0:  # of a few rows that are all right, the next may be wrong
+        error_se = 1 / (labels.size + 1)
+    return Score(loss, loss_se, error, error_se, _auc(scores, labels))
+
+
+def _mean(values: Array, weights: Array | None) -> tuple[float, float]:
+    """Return a mean and its standard error."""
+    shares = np.ones(values.size) if weights is None else np.asarray(weights, np.float64)
+    mean = float(np.average(values, weights=shares))
+    squared = float((np.square(shares) * np.square(values - mean)).sum())
+    return mean, math.sqrt(squared) / float(shares.sum())
+
+
+def _auc(scores: Array, labels: Array) -> float:
+    """Return the mean area over classes that have rows and lack some; NaN where there is none."""
+    areas = []
+    n_classes = scores.shape[1]
+    for k in range(n_classes) if n_classes > 2 else (1,):
+        is_own = labels == k
+        n_own, n_rest = int(is_own.sum()), int((~is_own).sum())
+        if n_own == 0 or n_rest == 0:
+            continue
+        others = np.delete(scores, k, axis=1).max(axis=1)
+        ranks = rankdata(scores[:, k] - others)
+        areas.append((ranks[is_own].sum() - n_own * (n_own + 1) / 2) / (n_own * n_rest))
+    return float(np.mean(areas)) if areas else math.nan
+
+
+def cross_fitted(
+    scores: Array, labels: Array, row_weights: Array | None, linear: int | None, seed: int
+) -> Expected:
+    """Return the estimate for the blend of [recipe, row, class] scores; `linear` is a recipe."""
+    parts = np.random.default_rng(seed).permutation(labels.size) % min(PARTS, labels.size)
+    blended = np.empty_like(scores[0])
+    for k in range(int(parts.max()) + 1):
+        is_in, is_out = parts == k, parts != k
+        of_out = None if row_weights is None else row_weights[is_out]
+        weights = weights_of_recipes(scores[:, is_out], labels[is_out], of_out)
+        mean = np.tensordot(weights, scores, axes=1)
+        blended[is_in] = mean[is_in] * calibration_of(mean[is_out], labels[is_out], of_out)
+    return Expected(
+        score_of(blended, labels, row_weights),
+        None if linear is None else score_of(scores[linear], labels, row_weights),
+        int(labels.size),
+    )

@@ -1,0 +1,482 @@
+"""PolyplaneClassifier: every recipe of a table tried once, blended, and folded into one model.
+
+Problem     which settings of sums of soft maxima of planes (`hyperplane/soft_planes.py`) suit the
+            data at hand, and what error to expect of them on new rows
+Algorithm   (1) Split: up to 10,000 rows to try on, up to 20,000 others to judge by.
+            (2) Try: every recipe of the table (`recipes.py`) is trained once.
+            (3) Blend: greedy selection with repetition by log-loss, in scores (`blend.py`).
+            (4) Refit: the chosen recipes are trained on all rows.
+            (5) Fold: all of them become one model (`estimator/blended/folding.py`).
+Estimate    the error to expect is that of the blend on the judged rows, cross-fitted
+            (`expected.py`).
+Streams     `partial_fit` without a fit is one training with the settings `STREAM`; after a fit it
+            goes on with all members, in small steps.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
+
+from polyplane.engine.order import in_place
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import Rows
+from polyplane.estimator.blended.folding import folded_of
+from polyplane.estimator.blended.training import BlendedTraining, Member
+from polyplane.estimator.fitting.progress import Report, progress
+from polyplane.estimator.fitting.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
+from polyplane.estimator.fitting.thread_safety import reads, writes
+from polyplane.estimator.input.known_classes import known_classes
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import (
+    TrainingData,
+    all_or_nothing,
+    check_class_weights,
+    codes_of,
+    read_matrix_and_labels,
+    read_training,
+    weighty,
+)
+from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
+from polyplane.estimator.parameters import (
+    Range,
+    check_parameters,
+    parameter,
+    register,
+    whole,
+)
+from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
+from polyplane.estimator.planes.prediction import PlanePrediction
+from polyplane.hyperplane.soft_planes import (
+    SoftPlanesClassifier,
+    mean_weight_is_one,
+    train_on_all,
+)
+from polyplane.model.input.column_maps import ColumnMap
+from polyplane.model.plane_record import PlaneRecord
+from polyplane.model.prediction import Features
+from polyplane.portfolio.blend import calibration_of, weights_of_recipes
+from polyplane.portfolio.expected import Expected, cross_fitted
+from polyplane.portfolio.recipes import RECIPES, STREAM, named, recipes_for, settings_of
+from polyplane.portfolio.split import Split, splits_of
+from polyplane.portfolio.trials import (
+    Trial,
+    Views,
+    algorithm_of,
+    judged_weights,
+    kind_of_data,
+    ranks_of,
+    tried_recipes,
+)
+
+__all__ = ["PolyplaneClassifier"]
+
+LINEAR_NAME = "linear"  # with which names of linear recipes begin
+SEEDS = {1: 1, 2: 1, 3: 2}  # models of each recipe that is chosen, by quality
+MOST_STEPS = 4_000_000  # of a recipe on all rows: passes are fewer where rows are many
+LEAST_PASSES = 5
+FEWEST_JUDGED = 20  # rows: with fewer, recipes are not judged
+SETTINGS = "a list of names of recipes, or a dict from name to settings"
+
+
+def _are_recipes(value: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, Mapping):
+        return len(value) > 0 and all(isinstance(one, Mapping) for one in value.values())
+    names = {recipe.name for recipe in RECIPES}
+    return isinstance(value, list | tuple) and len(value) > 0 and set(value) <= names
+
+
+@register
+class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
+    """Nonlinear classifier at the price of a linear one, with probabilities and nothing to set.
+
+    A fit tries every recipe of a table once on a part of the rows, blends the best of them,
+    trains these on all rows, and folds them into one model: sums of soft maxima of planes. It
+    then knows what error to expect on new rows (`expected_`).
+    """
+
+    quality: int = parameter(
+        default=2,
+        allowed=whole(1, 3),
+        meaning=(
+            "1 tries a few recipes and is fastest, 2 tries all, 3 tries all on several splits of "
+            "the rows and trains two seeds of each that is chosen."
+        ),
+    )
+    recipes: Any = parameter(
+        default=None,
+        allowed=Range(_are_recipes, f"None, {SETTINGS}"),
+        meaning=(
+            "Recipes to try: those of the table (None), some of them by name, or settings of "
+            "SoftPlanesClassifier by a name of your own. With a weight in each dict, as in "
+            "`recipes_` of a fitted model, they are blended by it without a trial."
+        ),
+    )
+    n_jobs: Any = parameter(
+        default=None,
+        allowed=A_NUMBER_OF_THREADS,
+        meaning="Threads for recipes side by side and for prediction; -1 uses all cores.",
+    )
+
+    combine: ClassVar[str] = "soft"  # type: ignore[misc]
+    shuffle: ClassVar[bool] = True  # of streams
+    warm_start: ClassVar[bool] = False  # of streams
+
+    # ---- training --------------------------------------------------------------------------
+
+    @writes
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
+        """Try recipes, blend them, and train the blend on the rows of X.
+
+        `eval_set` is a pair (X, y), or a list with one: recipes are judged by these rows instead
+        of a part of X. X may be a `polyplane.stream`, which has the labels in it; then y is left
+        out, and the training is that of `partial_fit`.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight, eval_set=eval_set)
+            forget_rows(self)
+            return fit_stream(self, X)
+        with all_or_nothing(self):
+            check_parameters(self)
+            data, labels = read_training(self, X, y, None, sample_weight, None, 1.0)
+            data = mean_weight_is_one(data)
+            self._check_two_classes(data, labels)
+            check_class_weights(self, labels)
+            judged_by = self._read_eval_set(eval_set, labels)
+            forget_stream(self)
+        with self._undone_by_errors():
+            self._forget_results()
+            self._training = BlendedTraining(
+                kind="joint",
+                seed=self._draw_seed(),
+                known=known_classes(labels),
+                n_columns=width_of(self),
+                rows_seen=seen_rows(data.labels),
+                are_recipes_chosen=False,
+            )
+            self.classes_, self.n_iter_ = self._training.classes, 0
+            self._run(data, judged_by)
+        keep_some_rows(self, X)
+        return self
+
+    @writes
+    def resume(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, eval_set: Any = None
+    ) -> Self:
+        """Go on with a fit that was interrupted, given the same rows again.
+
+        The model becomes what it would have been without the interruption, to the bit.
+        """
+        if isinstance(X, RowStream):
+            check_alone(self, y=y, sample_weight=sample_weight, eval_set=eval_set)
+            return fit_stream(self, X, resumes=True)
+        with all_or_nothing(self):
+            check_is_fitted(self)
+            check_parameters(self)
+            training = self._training
+            check_can_resume(self, training.is_unfinished)
+            known = training.labels
+            data, labels = read_training(self, X, y, None, sample_weight, known, 1.0)
+            data = mean_weight_is_one(data)
+            check_same_rows(self, seen_rows(data.labels), training.rows_seen)
+            judged_by = self._read_eval_set(eval_set, labels)
+        self._run(data, judged_by)
+        return self
+
+    @writes
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        with all_or_nothing(self), ExitStack() as members_are_restored:
+            check_parameters(self)
+            goes_on = hasattr(self, "_training")
+            before = self._training if goes_on else None
+            if self.class_weight == "balanced":
+                raise ValueError(
+                    'class_weight="balanced" needs all rows at once, not a stream: give a dict of '
+                    "weights."
+                )
+            known = None if before is None else before.labels
+            data, labels = read_training(self, X, y, classes, sample_weight, known, 1.0, True)
+            if before is None:
+                self._forget_results()
+                self._training = self._begun_stream(labels)
+                self.n_iter_ = 1
+            training = self._training
+            training.members = training.blended
+            training.interim, training.are_recipes_chosen = None, True
+            for member in training.members:
+                if member.training is not None:
+                    members_are_restored.enter_context(all_or_nothing(member.estimator))
+                member.estimator.n_features_in_ = width_of(self)
+            chunks = [
+                member.estimator.meet_chunk(data, labels, training.seed)
+                for member in training.members
+            ]
+            training.known = known_classes(labels)
+            training.n_columns, self.classes_ = width_of(self), training.classes
+        with progress(type(self).__name__, data.labels.size, bool(self.verbose)) as report:
+            for member, chunk in zip(training.members, chunks, strict=True):
+                member.estimator.learn_chunk(*chunk, report)
+        return self
+
+    def _begun_stream(self, labels: Array) -> BlendedTraining:
+        """Return a training with one member, before its first row."""
+        seed = self._draw_seed()
+        algorithm = SoftPlanesClassifier(**STREAM, random_state=seed, n_jobs=self.n_jobs)
+        training = BlendedTraining("joint", seed, known_classes(labels), width_of(self))
+        training.members = [Member("stream", 1.0, algorithm)]
+        return training
+
+    # ---- the five steps of a fit -------------------------------------------------------------
+
+    def _run(self, data: TrainingData, judged_by: TrainingData | None) -> None:
+        """Make what is left of a fit."""
+        training = self._training
+        splits = splits_of(data, self.quality, training.seed, judged_by)
+        samples = [self._views(split.tried) for split in splits]
+        if not training.are_recipes_chosen:
+            training.members = self._chosen(splits, samples)
+            training.interim, training.are_recipes_chosen = None, True
+        self._refit(self._views(data, samples[0]))
+
+    def _views(self, data: TrainingData, sample: Views | None = None) -> Views:
+        training = self._training
+        return Views(data, training.labels, training.n_columns, training.seed, sample)
+
+    def _chosen(self, splits: list[Split], samples: list[Views]) -> list[Member]:
+        """Return the recipes of the blend, which are still to be trained on all rows."""
+        given = self.recipes
+        if isinstance(given, Mapping) and all("weight" in one for one in given.values()):
+            return [self._member(name, dict(one)) for name, one in given.items()]
+        trials = self._tried(splits, samples)
+        if sum(split.judged.labels.size for split in splits) < FEWEST_JUDGED:
+            weights = np.array([trial.calibration / len(trials) for trial in trials])
+        else:
+            weights = self._blended(trials, splits)
+        return [
+            self._member(trial.name, trial.settings | {"weight": float(weight)})
+            for trial, weight in zip(trials, weights, strict=True)
+            if weight > 0
+        ]
+
+    def _tried(self, splits: list[Split], samples: list[Views]) -> list[Trial]:
+        """Try every recipe; an interruption leaves the best so far in place of the model."""
+        training = self._training
+        done: list[Trial] = []
+        recipes = self._recipes_to_try(samples[0])
+        n_passes = sum(settings["max_iter"] for _, settings in recipes)
+        n_steps = n_passes * sum(split.tried.labels.size for split in splits)
+        shown = f"{type(self).__name__}: recipes", n_steps, bool(self.verbose)
+        with progress(*shown, is_search=True) as report:
+            try:
+                return tried_recipes(
+                    recipes, splits, samples, effective_n_jobs(self.n_jobs), report, done.append
+                )
+            except BaseException:
+                if done:
+                    best = min(done, key=lambda trial: trial.score.log_loss)
+                    training.interim = Member(best.name, best.calibration, best.estimator)
+                raise
+
+    def _recipes_to_try(self, sample: Views) -> list[tuple[str, dict[str, Any]]]:
+        """Return names and settings."""
+        if isinstance(self.recipes, Mapping):
+            return [(name, settings_of(one)) for name, one in self.recipes.items()]
+        if self.recipes is not None:
+            return [(name, settings_of(named(name).settings)) for name in self.recipes]
+        chosen = recipes_for(self.quality, kind_of_data(sample), sample.labels.size)
+        return [(recipe.name, settings_of(recipe.settings)) for recipe in chosen]
+
+    def _blended(self, trials: list[Trial], splits: list[Split]) -> Array:
+        """Return the factors of the recipes' scores, and note what to expect of their blend."""
+        training = self._training
+        ranks, row_weights = ranks_of(training.labels), judged_weights(splits)
+        labels = np.concatenate([ranks[split.judged.labels] for split in splits])
+        scores = np.stack([trial.scores for trial in trials])
+        shares = weights_of_recipes(scores, labels, row_weights)
+        places = [k for k, trial in enumerate(trials) if trial.name.startswith(LINEAR_NAME)]
+        linear = places[0] if places else None
+        self._expected = cross_fitted(scores, labels, row_weights, linear, training.seed)
+        self._trials = [
+            {
+                "recipe": trial.name,
+                "log_loss": trial.score.log_loss,
+                "log_loss_se": trial.score.log_loss_se,
+                "error": trial.score.error,
+                "auc": trial.score.auc,
+                "seconds": trial.seconds,
+                "weight": float(share),
+            }
+            for trial, share in zip(trials, shares, strict=True)
+        ]
+        calibration = calibration_of(np.tensordot(shares, scores, axes=1), labels, row_weights)
+        factors: Array = shares * calibration * [trial.calibration for trial in trials]
+        return factors
+
+    def _member(self, name: str, settings: dict[str, Any]) -> Member:
+        """Return a member that is still to be trained; of many rows it makes fewer passes."""
+        training = self._training
+        weight = float(settings.pop("weight"))
+        settings = settings_of(settings)
+        most = max(LEAST_PASSES, MOST_STEPS // max(training.rows_seen.n_rows, 1))
+        others = {
+            "random_state": training.seed,
+            "max_iter": min(settings["max_iter"], most),
+            "n_estimators": SEEDS[self.quality] if settings["n_planes"] > 1 else 1,
+        }
+        algorithm = algorithm_of(settings, training.labels.size, **others)
+        return Member(name, weight, algorithm, is_done=False)
+
+    def _refit(self, views: Views) -> None:
+        """Train the members that are not done on all rows."""
+        training = self._training
+        total = sum(member.weight for member in training.members)
+        left = [member for member in training.members if not member.is_done]
+        left.sort(key=lambda member: -member.estimator.max_iter)  # so that threads end together
+        n_passes = sum(one.estimator.max_iter * one.estimator.n_estimators for one in left)
+
+        def work(k: int, report: Report) -> None:
+            train_on_all(left[k].estimator, views, left[k].weight / total, report)
+            left[k].is_done = True
+
+        n_steps = views.members.size * n_passes
+        with progress(type(self).__name__, n_steps, bool(self.verbose)) as report:
+            for_each(work, len(left), effective_n_jobs(self.n_jobs), report)
+        self.n_iter_ = max(int(member.estimator.n_iter_) for member in training.members)
+
+    @contextmanager
+    def _undone_by_errors(self) -> Iterator[None]:
+        """Restore the estimator after an error; Ctrl-C keeps what predicts already."""
+        state: Any = vars(self)
+        before = dict(state)
+        try:
+            yield
+        except BaseException as error:
+            is_kept = isinstance(error, KeyboardInterrupt) and self._training.blended
+            if not is_kept:
+                state.clear()
+                state.update(before)
+            raise
+
+    def _forget_results(self) -> None:
+        state: Any = vars(self)
+        for name in ("_expected", "_trials"):
+            state.pop(name, None)
+
+    # ---- what is checked ---------------------------------------------------------------------
+
+    def _check_two_classes(self, data: TrainingData, labels: Array) -> None:
+        self._check_classes(labels)
+        members = weighty(in_place(data.labels.size), data.weights)
+        if np.unique(data.labels[members]).size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least 2 classes; those with a weight "
+                "above 0 are all of one class."
+            )
+
+    def _read_eval_set(self, eval_set: Any, labels: Array) -> TrainingData | None:
+        """Return the rows by which recipes are judged, if they are given."""
+        if eval_set is None:
+            return None
+        pairs = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+        if len(pairs) != 1 or len(pairs[0]) != 2:
+            raise ValueError("eval_set must be a pair (X, y), or a list with one pair.")
+        rows, y = read_matrix_and_labels(self, pairs[0][0], pairs[0][1], False, 1.0)
+        known, codes = codes_of(y, labels)
+        if known.size > labels.size:
+            raise ValueError(
+                f"eval_set holds labels that y does not: {known[labels.size :].tolist()}."
+            )
+        return TrainingData(rows, codes, np.empty(0, np.float32))
+
+    # ---- prediction --------------------------------------------------------------------------
+
+    def _record_of(self, training: Any) -> PlaneRecord:
+        if not isinstance(training, BlendedTraining):  # of a file without its training part
+            record: PlaneRecord = training.record(None, self.combine)
+            return record
+        return folded_of(training).record
+
+    def _columns(self, training: Any) -> ColumnMap:
+        columns: ColumnMap
+        if not isinstance(training, BlendedTraining):
+            columns = training.own.columns
+        else:
+            columns = folded_of(training).columns
+        return columns
+
+    def _prediction_rows(self, training: Any, rows: Any) -> Rows:
+        return self._columns(training).for_prediction(rows._replace(constant=np.float32(1)))
+
+    def _features(self, training: Any) -> Features:
+        return Features(1.0, columns=self._columns(training))
+
+    def _by_column(self, training: Any, planes: Array) -> Array:
+        columns = self._columns(training)
+        if columns.used is None:
+            return planes
+        spread: Array = columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
+        return spread
+
+    @reads
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class."""
+        return self._record().probabilities(*self._read(X))
+
+    @reads
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class."""
+        return self._record().log_probabilities(*self._read(X))
+
+    # ---- what a fit knows --------------------------------------------------------------------
+
+    @classmethod
+    def recipe_table(cls) -> Any:
+        """Return the table of recipes: a DataFrame if pandas is installed, else a list of dicts."""
+        return as_table(
+            [
+                {"recipe": recipe.name, "data": recipe.data, "quality": recipe.quality,
+                 **settings_of(recipe.settings), "why": recipe.why}
+                for recipe in RECIPES
+            ]
+        )  # fmt: skip
+
+    @property
+    def trials_(self) -> Any:
+        """Each recipe that was tried: a DataFrame if pandas is installed, else a list of dicts."""
+        check_is_fitted(self)
+        return as_table(vars(self).get("_trials", []))
+
+    @property
+    def expected_(self) -> Expected | None:
+        """Error, log-loss and AUC to expect on new rows; None where no recipe was judged."""
+        check_is_fitted(self)
+        return vars(self).get("_expected")
+
+    @property
+    def recipes_(self) -> dict[str, dict[str, Any]]:
+        """Settings and weight of each recipe of the blend, as `recipes` takes them."""
+        check_is_fitted(self)
+        return {
+            member.name: {name: getattr(member.estimator, name) for name in settings_of({})}
+            | {"weight": member.weight}
+            for member in self._training.members
+        }
+
+
+def as_table(rows: list[dict[str, Any]]) -> Any:
+    """Return rows as a DataFrame if pandas is installed, else as they are."""
+    if importlib.util.find_spec("pandas") is None:
+        return rows
+    return importlib.import_module("pandas").DataFrame(rows)

@@ -1,0 +1,146 @@
+"""The table of recipes: settings of SoftPlanesClassifier that are each tried once.
+
+A recipe earns its row by what the blend loses without it over all data sets of the benchmarks.
+`PolyplaneClassifier.recipes()` prints the table, and docs/polyplane.md shows it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polyplane.model.input.column_maps import AS_IS
+
+__all__ = ["RECIPES", "STREAM", "TABLE", "WIDE", "Recipe", "named", "recipes_for", "settings_of"]
+
+TABLE, WIDE = "table", "wide"  # kinds of data: texts and images are wide
+MOST_CLASSES_AGAINST_REST = 20  # with more, a model of each against the rest takes too long
+MANY_CLASSES = 100  # beyond which only recipes of quality 1 are tried
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A row of the table."""
+
+    name: str
+    why: str
+    settings: Settings
+    quality: int = 2  # of a fit, from which on it is tried
+    data: str = TABLE
+    needs_several_classes: bool = False
+
+
+PLANES: Settings = {  # where a row says nothing else
+    "columns": "fine", "n_planes": 32, "units": 2, "shrinkage": 0.3, "step_size": 0.3,
+    "start_scale": 3.0, "max_iter": 12, "init": "subset", "learn_from": "most", "relevance": 1.0,
+    "scores": "values", "directions": "none", "multi_class": "joint", "loss": "cross-entropy",
+}  # fmt: skip
+LONG: Settings = {"max_iter": 120, "shrinkage": 0.1, "learn_from": "unsure"}
+LINEAR: Settings = {
+    "n_planes": 1, "units": 1, "step_size": 0.03, "learn_from": "all", "relevance": 0.0,
+}  # fmt: skip
+OF_IMAGES: Settings = {
+    "columns": AS_IS, "init": "kmeans", "units": 1, "shrinkage": 0.05, "learn_from": "unsure",
+    "max_iter": 40, "relevance": 0.0,
+}  # fmt: skip
+STREAM: Settings = {  # of `partial_fit` without a fit before it
+    "n_planes": 16, "units": 1, "shrinkage": 0.0, "learn_from": "unsure", "max_iter": 1,
+}  # fmt: skip
+
+RECIPES: Sequence[Recipe] = (
+    Recipe(
+        "linear", "The yardstick: what a linear model reaches is said beside the result.",
+        {**LINEAR, "columns": "plain", "shrinkage": 0.05}, quality=1,
+    ),
+    Recipe(
+        "additive", "A curve along each column suits small and noisy tables.",
+        {**LINEAR, "columns": "knots", "shrinkage": 0.1, "max_iter": 40}, quality=1,
+    ),
+    Recipe("fine", "Planes over fine hats suit most tables.", {}, quality=1),
+    Recipe("fine, shrunk", "Strong shrinkage suits noisy tables.", {"shrinkage": 1.0}, quality=1),
+    Recipe(
+        "fine, 120 passes", "Clean tables gain from long trainings on important columns.",
+        {**LONG, "relevance": 2.0},
+    ),
+    Recipe(
+        "knots, 120 passes", "Few hats and little shrinkage suit smooth classes.",
+        {**LONG, "columns": "knots", "shrinkage": 0.03}, quality=1,
+    ),
+    Recipe(
+        "directions", "Principal directions suit columns that say more together than alone.",
+        {"directions": "principal"},
+    ),
+    Recipe(
+        "directions, 120 passes", "The two above together.",
+        {**LONG, "columns": "knots", "directions": "principal"},
+    ),
+    Recipe(
+        "four units", "Sums of more soft maxima have more corners.",
+        {"units": 4, "n_planes": 64, "shrinkage": 0.5},
+    ),
+    Recipe(
+        "normal scores", "Ranks through the normal quantile function suit heavy tails.",
+        {"columns": "rank", "scores": "normal", "shrinkage": 0.1, "max_iter": 40},
+    ),
+    Recipe(
+        "normal scores, 120 passes", "Smooth classes of heavy tails.",
+        {**LONG, "columns": "knots", "scores": "normal"},
+    ),
+    Recipe(
+        "plain, 40 passes", "Values without ranks and hats suit measurements and digits.",
+        {"columns": "plain", "shrinkage": 0.03, "max_iter": 40, "learn_from": "unsure"},
+    ),
+    Recipe(
+        "each class against the rest", "Classes that are alike need planes of their own.",
+        {"multi_class": "ovr", "columns": "knots", "shrinkage": 0.03, "learn_from": "unsure",
+         "max_iter": 40, "relevance": 0.0}, needs_several_classes=True,
+    ),
+    Recipe(
+        "each class against the rest, fine", "The same over fine hats.",
+        {"multi_class": "ovr", "shrinkage": 0.1, "learn_from": "unsure", "max_iter": 40,
+         "relevance": 0.0}, needs_several_classes=True,
+    ),
+    Recipe(
+        "linear, wide", "Texts are often linear.",
+        {**LINEAR, "columns": AS_IS, "shrinkage": 0.05}, quality=1, data=WIDE,
+    ),
+    Recipe(
+        "squared hinge", "Squared hinges err less on texts than cross-entropy does.",
+        {**LINEAR, "columns": AS_IS, "shrinkage": 0.05, "step_size": 0.3, "loss": "squared-hinge"},
+        data=WIDE,
+    ),
+    Recipe(
+        "prototypes", "Planes that start as centres of k-means.", OF_IMAGES, quality=1, data=WIDE,
+    ),
+    Recipe(
+        "prototypes, shrunk", "Texts hardly bend.", {**OF_IMAGES, "shrinkage": 0.3}, data=WIDE,
+    ),
+    Recipe(
+        "prototypes against the rest", "Each image class against the rest.",
+        {**OF_IMAGES, "multi_class": "ovr", "units": 2}, data=WIDE, needs_several_classes=True,
+    ),
+)  # fmt: skip
+
+
+def recipes_for(quality: int, data: str, n_classes: int) -> list[Recipe]:
+    """Return the rows of the table that are tried on data of this kind."""
+    if n_classes > MANY_CLASSES:
+        quality = 1
+    has_several = 2 < n_classes <= MOST_CLASSES_AGAINST_REST
+    return [
+        recipe
+        for recipe in RECIPES
+        if recipe.quality <= quality
+        and recipe.data == data
+        and (has_several or not recipe.needs_several_classes)
+    ]
+
+
+def named(name: str) -> Recipe:
+    """Return the row of the table with this name."""
+    return next(recipe for recipe in RECIPES if recipe.name == name)
+
+
+def settings_of(settings: Settings) -> dict[str, Any]:
+    """Return all settings of a recipe, of which some may be given."""
+    return {**PLANES, **settings}

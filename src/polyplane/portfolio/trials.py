@@ -1,0 +1,192 @@
+"""Every recipe trained once on some rows, and judged by others."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polyplane.engine.order import in_place
+from polyplane.engine.planes.planes import Array
+from polyplane.engine.rows.storage import with_own_page
+from polyplane.estimator.fitting.progress import Report, silence
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.validation import TrainingData, weighty
+from polyplane.estimator.soft_planes.column_weights import Importance, weights_of
+from polyplane.hyperplane.soft_planes import (
+    SoftPlanesClassifier,
+    first_planes,
+    measured_importance,
+    scores_as_seen,
+    trained_on,
+    written_out,
+)
+from polyplane.model.input.column_maps import AS_IS, ColumnMap, column_map
+from polyplane.portfolio.blend import calibration_of
+from polyplane.portfolio.expected import Score, score_of
+from polyplane.portfolio.recipes import TABLE, WIDE
+from polyplane.portfolio.split import Split
+
+__all__ = ["Trial", "Views", "algorithm_of", "kind_of_data", "tried_recipes"]
+
+PLAIN = ("plain", "values", "none")
+
+
+class Trial(NamedTuple):
+    """What a recipe made of the judged rows."""
+
+    name: str
+    settings: dict[str, Any]
+    scores: Array  # [judged row, class by rank], log-odds
+    score: Score
+    calibration: float
+    seconds: float
+    estimator: Any  # trained on the tried rows of the first split
+
+
+class Views:
+    """Maps of the columns of some rows, each made once, and the importance of columns by map."""
+
+    def __init__(
+        self,
+        data: TrainingData,
+        labels: Array,
+        n_columns: int,
+        seed: int,
+        sample: "Views | None" = None,
+    ) -> None:
+        """Take rows; `sample` is a part of them on which the importance of columns is measured."""
+        self.data, self.labels, self.n_columns, self.seed = data, labels, n_columns, seed
+        self.sample = sample
+        self.members = weighty(in_place(data.labels.size), data.weights)
+        self.maps: dict[tuple[str, str, str], ColumnMap] = {}
+        self.importance: dict[tuple[str, str, str], Importance] = {}
+        self._lock = threading.RLock()
+        self._locks: dict[Any, Any] = {}
+
+    def columns(self, settings: dict[str, Any]) -> ColumnMap:
+        """Return the map that the settings of a recipe ask for."""
+        key = view_of(settings)
+        columns, power = self._map(key), settings.get("relevance", 0.0)
+        if power == 0 or columns.is_as_is:
+            return columns
+        found = (self.sample or self)._importance(key)
+        return columns.weighed(weights_of(found, power, columns.n_mapped))
+
+    def seen(self, columns: ColumnMap) -> TrainingData:
+        """Return the rows as steps see them."""
+        return written_out(columns, self.data._replace(rows=with_own_page(self.data.rows)))
+
+    def _lock_of(self, key: Any) -> Any:
+        with self._lock:
+            return self._locks.setdefault(key, threading.Lock())
+
+    def _map(self, key: tuple[str, str, str]) -> ColumnMap:
+        kind, scores, directions = key
+        with self._lock_of(("map", key)):
+            if key not in self.maps:
+                self.maps[key] = column_map(
+                    with_own_page(self.data.rows), self.members, self.n_columns, kind,
+                    may_leave_out=kind == AS_IS, must_map=kind != AS_IS,
+                    turns=directions == "principal", scores=scores,
+                )  # fmt: skip
+            return self.maps[key]
+
+    def _importance(self, key: tuple[str, str, str]) -> Importance:
+        columns = self._map(key)
+        with self._lock_of(("importance", key)):
+            if key not in self.importance:
+                seen = self.seen(columns)
+                self.importance[key] = measured_importance(
+                    seen, self.labels, columns, self.members, self.seed
+                )
+            return self.importance[key]
+
+
+def view_of(settings: dict[str, Any]) -> tuple[str, str, str]:
+    """Return the kind of the columns, their scores and their directions."""
+    return (
+        settings["columns"],
+        settings.get("scores", "values"),
+        settings.get("directions", "none"),
+    )
+
+
+def kind_of_data(views: Views) -> str:
+    """Return whether the columns are those of a table, or of texts and images."""
+    columns = column_map(views.data.rows, views.members, views.n_columns, "plain", True)
+    if columns.is_as_is:
+        return WIDE
+    views.maps[PLAIN] = columns
+    return TABLE
+
+
+def algorithm_of(settings: dict[str, Any], n_classes: int, **others: Any) -> SoftPlanesClassifier:
+    """Return the algorithm of a recipe, not trained, with fewer planes where classes are many."""
+    n_planes = settings["n_planes"]
+    if n_planes > 1 and n_classes > 2:
+        n_planes = first_planes(n_planes, n_classes)
+    return SoftPlanesClassifier(**settings | others | {"n_planes": n_planes})
+
+
+def tried_recipes(
+    recipes: Sequence[tuple[str, dict[str, Any]]],
+    splits: Sequence[Split],
+    views: Sequence[Views],
+    n_threads: int,
+    report: Report,
+    done: Callable[[Trial], None],
+) -> list[Trial]:
+    """Train every recipe once on the tried rows of each split; tell of each that is `done`."""
+    trials: list[Any] = [None] * len(recipes)
+
+    def work(k: int, report: Report) -> None:
+        trials[k] = _trial(*recipes[k], splits, views, report)
+        done(trials[k])
+
+    for_each(work, len(recipes), n_threads, report)
+    return trials
+
+
+def _trial(
+    name: str,
+    settings: dict[str, Any],
+    splits: Sequence[Split],
+    views: Sequence[Views],
+    report: Report = silence,
+) -> Trial:
+    start = time.perf_counter()
+    scores, estimators = [], []
+    for split, view in zip(splits, views, strict=True):
+        columns = view.columns(settings)
+        algorithm = algorithm_of(settings, view.labels.size, random_state=view.seed)
+        seen = view.seen(columns)
+        trained_on(algorithm, seen, view.labels, columns, view.members, view.seed, report)
+        judged = columns.for_training(with_own_page(split.judged.rows))
+        scores.append(scores_as_seen(algorithm, judged))
+        estimators.append(algorithm)
+    ranks = ranks_of(views[0].labels)
+    labels = np.concatenate([ranks[split.judged.labels] for split in splits])
+    weights = judged_weights(splits)
+    joined = np.concatenate(scores).astype(np.float64)
+    calibration = calibration_of(joined, labels, weights)
+    joined *= calibration
+    score = score_of(joined, labels, weights)
+    seconds = time.perf_counter() - start
+    return Trial(
+        name, settings, joined.astype(np.float32), score, calibration, seconds, estimators[0]
+    )
+
+
+def ranks_of(labels: Array) -> Array:
+    """Return the place of each label, which stand in the order of their codes, among all sorted."""
+    ranks: Array = np.argsort(np.argsort(labels, kind="stable"), kind="stable")
+    return ranks
+
+
+def judged_weights(splits: Sequence[Split]) -> Array | None:
+    """Return the weights of the judged rows, or None where all count alike."""
+    if not any(split.judged.weights.size for split in splits):
+        return None
+    return np.concatenate([split.judged.weights for split in splits])
