@@ -70,8 +70,8 @@ def same(one, other):
         pp.PegasosClassifier(random_state=1, max_iter=3, multi_class="ovo"),
         pp.PassiveAggressiveClassifier(random_state=1, max_iter=3),
         pp.CPMClassifier(random_state=1, max_iter=3, entropy=0.0, n_planes=4),
-        pp.PolyplaneClassifier(random_state=1, learn_from="most"),  # else rows may rest in `fit`
-        pp.PolyplaneClassifier(random_state=1, search=False, class_weight={0: 0.0, 1: 3.0}),
+        pp.SoftPlanesClassifier(random_state=1, learn_from="most"),  # else rows may rest in `fit`
+        pp.SoftPlanesClassifier(random_state=1, class_weight={0: 0.0, 1: 3.0}),
         machine(alpha="auto"),
         machine(class_weight="balanced"),
     ],
@@ -87,8 +87,8 @@ def test_one_partition_is_fit_bit_for_bit(client, estimator):
 def test_what_all_rows_tell_does_not_depend_on_partitions(client):
     """Settings, maps of columns, first planes and weights of classes; so only orders differ."""
     X, y = rows()
-    settings = {"random_state": 1, "search": False, "max_iter": 3, "class_weight": "balanced"}
-    machines = [pp.PolyplaneClassifier(shuffle=False, **settings), machine(alpha="auto")]
+    settings = {"random_state": 1, "max_iter": 3, "class_weight": "balanced"}
+    machines = [pp.SoftPlanesClassifier(shuffle=False, **settings), machine(alpha="auto")]
     for estimator in machines:
         for n_partitions in (2, 8):
             parts = arrays(X, y, n_partitions)
@@ -106,7 +106,7 @@ def test_a_sample_has_rows_of_every_class(client, monkeypatch):
     X, y = rows(3000)
     y = np.sort(y)
     y[-3:] = 7
-    estimator = pp.PolyplaneClassifier(random_state=1, search=False, max_iter=3)
+    estimator = pp.SoftPlanesClassifier(random_state=1, max_iter=3)
     dask_cluster.fit(estimator, *arrays(X, y, 6), client=client, learners=2)
     assert estimator.classes_.tolist() == [0, 1, 2, 7]
     assert set(estimator.plane_classes_) == {0, 1, 2, 7}
@@ -115,8 +115,8 @@ def test_a_sample_has_rows_of_every_class(client, monkeypatch):
 def test_polyplane_goes_on_from_a_checkpoint(client, tmp_path):
     X, y = rows(3000)
     parts, path = arrays(X, y, 4), tmp_path / "model"
-    settings = {"random_state": 1, "search": False, "max_iter": 4, "class_weight": "balanced"}
-    whole = dask_cluster.fit(pp.PolyplaneClassifier(**settings), *parts, client=client)
+    settings = {"random_state": 1, "max_iter": 4, "class_weight": "balanced"}
+    whole = dask_cluster.fit(pp.SoftPlanesClassifier(**settings), *parts, client=client)
 
     def stop(estimator):
         if estimator.n_iter_ == 2:
@@ -124,7 +124,7 @@ def test_polyplane_goes_on_from_a_checkpoint(client, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         dask_cluster.fit(
-            pp.PolyplaneClassifier(**settings), *parts, client=client, checkpoint=path,
+            pp.SoftPlanesClassifier(**settings), *parts, client=client, checkpoint=path,
             callback=stop,
         )  # fmt: skip
     half = pp.load(path)
@@ -208,9 +208,7 @@ def test_mixing_more_often_keeps_count(client):
 
 def long_training(**settings):
     """Its steps see rows that are written out."""
-    return pp.PolyplaneClassifier(
-        **{"random_state": 1, "search": False, "max_iter": 30, "n_planes": 4} | settings
-    )
+    return pp.SoftPlanesClassifier(**{"random_state": 1, "max_iter": 30, "n_planes": 4} | settings)
 
 
 def test_a_long_training_is_mixed_less_often_and_goes_on_where_it_stopped(client, tmp_path):
@@ -450,7 +448,7 @@ def test_a_partition_that_cannot_be_used_is_numbered_and_leaves_the_estimator(cl
         (machine(mode="batch"), "'online'"),
         (machine(early_stopping=True), "evaluate"),
         (machine(warm_start=True), "resume=True"),
-        (pp.PolyplaneClassifier(early_stopping=True), "evaluate"),
+        (pp.SoftPlanesClassifier(early_stopping=True), "evaluate"),
         (pp.CPMClassifier(max_steps=10), "rounds"),
     ],
 )
@@ -511,10 +509,10 @@ def test_tables_in_files_are_laid_out_and_cut(client, tmp_path, monkeypatch, kin
         table.to_csv(path, index=False)
     monkeypatch.setattr(dask_partitions, "LEAST_RANGE_BYTES", 1000)
     whole = pp.read(path)
-    settings = {"random_state": 1, "search": False, "max_iter": 3, "shuffle": False}
-    expected = pp.PolyplaneClassifier(**settings).fit(*whole)
+    settings = {"random_state": 1, "max_iter": 3, "shuffle": False}
+    expected = pp.SoftPlanesClassifier(**settings).fit(*whole)
     for n_learners in (1, 4):
-        made = pp.PolyplaneClassifier(**settings)
+        made = pp.SoftPlanesClassifier(**settings)
         dask_cluster.fit(made, path, client=client, learners=n_learners, rounds=3)
         if n_learners == 1:
             np.testing.assert_array_equal(made.planes_, expected.planes_)
@@ -551,7 +549,7 @@ def test_a_large_file_is_cut_for_the_learners(client, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "estimator",
-    [machine(max_iter=9), pp.PolyplaneClassifier(random_state=1, max_iter=9, search=False)],
+    [machine(max_iter=9), pp.SoftPlanesClassifier(random_state=1, max_iter=9)],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_models_travel_and_rows_do_not(client, estimator):

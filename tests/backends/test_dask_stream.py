@@ -252,7 +252,7 @@ def test_rows_do_not_travel(client):
     [
         (machine(), None, {"classes": None}, "give classes"),
         (machine(alpha="auto"), None, {}, 'alpha="auto" needs all rows'),
-        (pp.PolyplaneClassifier(), None, {}, r"dask_cluster\.fit"),
+        (pp.SoftPlanesClassifier(), None, {}, r"dask_cluster\.fit"),
         (pp.GAMMClassifier(), None, {}, "clones carry"),
         (machine(), None, {"every": 0}, "at least 1"),
         (machine(), "unknown label", {}, r"Partition 1 cannot be used: y holds labels that are"),

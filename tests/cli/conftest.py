@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
-from polyplane import AMMClassifier, HullerClassifier, PolyplaneClassifier, stream
+from polyplane import AMMClassifier, HullerClassifier, SoftPlanesClassifier, stream
 from polyplane.cli.main import main
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
@@ -73,11 +73,11 @@ def probable(rows, tmp_path_factory):
     """A folder with models of three and of two classes that have probabilities, and one without."""
     X, y = rows
     folder = tmp_path_factory.mktemp("probable")
-    settings = {"search": False, "max_iter": 3, "random_state": 0}
+    settings = {"max_iter": 3, "random_state": 0}
     words = np.where(y == 0, "yes", "no")
     made = {
-        "three": PolyplaneClassifier(**settings).fit(sp.csr_matrix(X), y),
-        "two": PolyplaneClassifier(**settings).fit(sp.csr_matrix(X), words),
+        "three": SoftPlanesClassifier(**settings).fit(sp.csr_matrix(X), y),
+        "two": SoftPlanesClassifier(**settings).fit(sp.csr_matrix(X), words),
         "hinge": AMMClassifier(random_state=0, max_iter=3).fit(sp.csr_matrix(X), words),
     }
     for name, model in made.items():

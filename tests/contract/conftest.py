@@ -19,6 +19,7 @@ from polyplane import (
     Poly2Classifier,
     PolyplaneClassifier,
     SAMMClassifier,
+    SoftPlanesClassifier,
 )
 from polyplane.engine.jit import jit_is_disabled
 from polyplane.estimator.parameters import REGISTRY
@@ -42,11 +43,18 @@ class LaSVMOfFewLines(LaSVMClassifier):
         return 1
 
 
-SET = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "init": "subset", "alpha": 1e-3,
-       "shrinkage": 0.1, "learn_from": "unsure", "units": 1}  # fmt: skip
+FEW = 2 if jit_is_disabled() else 3  # passes: a first one, and one that goes on from it
+SET = {"n_planes": 3, "shrinkage": 0.1, "learn_from": "unsure", "units": 1}
+RECIPES = {
+    "plain": SET | {"columns": "plain", "relevance": 0.0, "max_iter": FEW},
+    "linear": {"columns": "knots", "n_planes": 1, "units": 1, "relevance": 0.0, "max_iter": FEW},
+}
+PORTFOLIO = PolyplaneClassifier(recipes=RECIPES)
+OTHERS = "PolyplaneClassifier", "SoftPlanesClassifier"  # which have variants of their own
 MACHINES = [  # one of each: what happens before and after the loops depends on nothing else
-    *(made() for name, made in REGISTRY.items() if name != "PolyplaneClassifier"),
-    PolyplaneClassifier(columns="plain", **SET),
+    *(made() for name, made in REGISTRY.items() if name not in OTHERS),
+    SoftPlanesClassifier(columns="plain", alpha=1e-3, **SET),
+    PORTFOLIO,
 ]
 IN_BATCHES = AMMClassifier(mode="batch")  # the only one that cannot learn chunk by chunk
 OTHER_LOOPS = [  # variants that take other paths inside the loops
@@ -58,15 +66,17 @@ OTHER_LOOPS = [  # variants that take other paths inside the loops
     SAMMClassifier(mu=0.01, l1=0.001),
     KernelPegasosClassifier(kernel="poly", coef0=1.0, budget=4),
 ]
-SEARCHING = PolyplaneClassifier()  # tries settings on held-out rows
+FITTED_TO_DATA = SoftPlanesClassifier(relevance=1.0)  # after a first training
 PAIRS = AMMClassifier(multi_class="ovo")
 SAME_LOOPS = [  # variants that take other paths around them
-    SEARCHING,
+    FITTED_TO_DATA,
     PAIRS,
-    PolyplaneClassifier(
+    SoftPlanesClassifier(
         columns="knots", multi_class="ovo", directions="principal", **SET | {"units": 2}
     ),
-    PolyplaneClassifier(columns="rank", multi_class="ovr", fit_intercept=False, **SET),
+    SoftPlanesClassifier(
+        columns="rank", scores="normal", multi_class="ovr", fit_intercept=False, **SET
+    ),
     MMClassifier(n_planes=7),  # more planes than a tile has lanes
     AMMClassifier(prune_interval=7, prune_budget=3.0),
     AMMClassifier(max_planes=2),
@@ -95,7 +105,12 @@ EVERY = [*OTHER_LOOPS, *SAME_LOOPS]
 
 def named(variants):
     """Variants as parameters of a fixture, each under its own name."""
-    return [pytest.param(made, id=repr(made), marks=marks_of(made)) for made in variants]
+    return [pytest.param(made, id=name_of(made), marks=marks_of(made)) for made in variants]
+
+
+def name_of(variant):
+    """Return a short name of a variant."""
+    return type(variant).__name__ if variant is PORTFOLIO else repr(variant)
 
 
 def marks_of(variant):
@@ -108,12 +123,10 @@ def streams(variant):
     return hasattr(variant, "partial_fit")
 
 
-FEW = 2 if jit_is_disabled() else 3  # passes: a first one, and one that goes on from it
-
-
 def few_passes(variant):
     """Unfitted, seeded and with few passes."""
-    return clone(variant).set_params(random_state=0, max_iter=FEW)
+    made = clone(variant).set_params(random_state=0)
+    return made.set_params(max_iter=FEW) if "max_iter" in made.get_params() else made
 
 
 def sees_every_storage(variant):
@@ -136,7 +149,7 @@ def streaming_machine(request):
     return few_passes(request.param)
 
 
-@pytest.fixture(params=named([*OTHER_LOOPS, SEARCHING, PAIRS]))
+@pytest.fixture(params=named([*OTHER_LOOPS, FITTED_TO_DATA, PAIRS]))
 def loop(request):
     """Each variant that takes another path inside the loops, a search, and models side by side."""
     return few_passes(request.param)

@@ -40,7 +40,7 @@ def scale_is_asked_for(machine, value):
 
 @pytest.mark.parametrize(("made", "name"), list(real_parameters()))
 def test_scores_are_finite_or_refused_before_and_after_a_file(made, name, X, y, tmp_path):
-    fixed = SET | {"columns": "plain"} if made is pp.PolyplaneClassifier else {}
+    fixed = SET | {"columns": "plain"} if made is pp.SoftPlanesClassifier else {}
     for value in EXTREMES:
         machine = made(**(fixed | {"max_iter": 1, "random_state": 0, name: value}))
         if not field_of(made, name).metadata["allowed"].allows(value):
@@ -61,7 +61,7 @@ def test_scores_are_finite_or_refused_before_and_after_a_file(made, name, X, y, 
 @pytest.mark.parametrize("alpha", [1e-45, 1e-300])
 @pytest.mark.parametrize("made", [m for m in REGISTRY.values() if "alpha" in names_of(m)])
 def test_a_tiny_alpha_is_refused_with_the_range_that_works(made, alpha, X, y):
-    if made is pp.PolyplaneClassifier:
+    if made is pp.SoftPlanesClassifier:
         pytest.skip("which may go without regularisation")
     with pytest.raises(ValueError, match=r"alpha must be a number from 1e-15 to 1e15"):
         made(alpha=alpha).fit(X, y)

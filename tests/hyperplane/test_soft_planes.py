@@ -1,6 +1,4 @@
-"""PolyplaneClassifier: its steps, its scaling, its probabilities, its streams, its settings."""
-
-import warnings
+"""SoftPlanesClassifier: its steps, its scaling, its probabilities and its streams."""
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from polyplane import MMClassifier, PolyplaneClassifier
+from polyplane import MMClassifier, SoftPlanesClassifier
 from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import live_lanes
@@ -18,13 +16,10 @@ from polyplane.engine.rows.storage import matrix_of
 from polyplane.engine.steps.resting import AWAKE
 from polyplane.engine.steps.softmax import planes_scale
 from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.search import searched_fit
-from polyplane.estimator.search.candidates import Candidates
-from polyplane.hyperplane import polyplane
+from polyplane.hyperplane import soft_planes
 from polyplane.model.input.column_maps import KINDS
 from tests.definition import class_scores
 from tests.exact import only_model
-from tests.real_data import libsvm_set, mnist_bytes
 from tests.reference import polyplane as reference
 
 pytestmark = pytest.mark.loops
@@ -36,9 +31,8 @@ needs_compilation = pytest.mark.compiled
 
 
 def classifier(**changes):
-    """With nothing to search, and no trial for calibrated probabilities, unless changes ask."""
-    given = SET | changes
-    return PolyplaneClassifier(random_state=0, **{"search": "auto" in given.values(), **given})
+    """Return a classifier with few planes."""
+    return SoftPlanesClassifier(random_state=0, **SET | changes)
 
 
 def two_moons(n=300, seed=0):
@@ -71,7 +65,7 @@ def test_a_fit_is_the_reference_on_standardised_columns():
         starts["planes"] = model.planes.sums.copy()
         starts["lanes"], starts["owner"] = live_lanes(model.planes), model.planes.owner.copy()
         starts["step"] = 0.3 / model.own.wide_margin
-        PolyplaneClassifier._begin(self, model, n_steps)
+        SoftPlanesClassifier._begin(self, model, n_steps)
 
     started._begin = begin.__get__(started)
     started.fit(X, y)
@@ -84,8 +78,8 @@ def test_a_fit_is_the_reference_on_standardised_columns():
         shuffle(order[-1], generator)
     W, _ = reference.train(
         starts["planes"][:3, lanes].T, starts["owner"][lanes], Z, y, np.concatenate(order),
-        step=starts["step"], alpha=0.01, n_steps=3 * len(y), enough=polyplane.ENOUGH["unsure"],
-        floor=polyplane.FLOOR, to_rest=np.zeros(len(y), int),
+        step=starts["step"], alpha=0.01, n_steps=3 * len(y), enough=soft_planes.ENOUGH["unsure"],
+        floor=soft_planes.FLOOR, to_rest=np.zeros(len(y), int),
     )  # fmt: skip
     found = planes_scale(model.rule, model.n_steps) * model.planes.sums[:3, lanes].T
     np.testing.assert_allclose(found, W, atol=1e-4 * np.abs(W).max())
@@ -105,10 +99,9 @@ def test_one_plane_per_class_is_logistic_regression(n_classes):
     ).argmax(1)
     length = np.sqrt(X.sum(axis=1).mean())
     alpha = 0.01  # of two planes w / 2 and - w / 2: alpha / 4 |w|^2
-    ours = PolyplaneClassifier(
+    ours = SoftPlanesClassifier(
         random_state=0, n_planes=1, start_scale=0.01, step_size=0.3, columns="plain", alpha=alpha,
-        search=False,
-        max_iter=4_000, compress=False,
+        units=1, max_iter=4_000, compress=False,
     ).fit(X, y)  # fmt: skip
     Z = np.column_stack([X / length, np.ones(len(X))])
     theirs = LogisticRegression(
@@ -196,7 +189,7 @@ def test_wide_sparse_rows_are_left_alone():
         (200, 500), density=0.02, random_state=np.random.default_rng(0), format="csr"
     )
     y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
-    model = classifier(max_iter=5, columns="auto", search=False).fit(X, y)
+    model = classifier(max_iter=5, columns="auto").fit(X, y)
     assert model._training.own.columns.table is None
     assert model.planes_.shape[1] == 500
 
@@ -207,28 +200,13 @@ def test_columns_that_are_set_are_never_ignored(columns):
     y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
     model = classifier(max_iter=2, columns=columns).fit(X, y)
     assert model._training.own.columns.table is not None
-    assert model.settings_["columns"] == columns
-
-
-@needs_compilation
-@pytest.mark.parametrize("n_flags", [185, 215])
-def test_there_is_no_cliff_at_any_number_of_columns(n_flags):
-    """One-hot columns beside real ones of their own sizes, as raw tables become."""
-    generator = np.random.default_rng(1)
-    real = generator.lognormal(0, 1, (1_500, 10)) * np.geomspace(1, 1e4, 10)
-    flags = np.eye(n_flags)[generator.integers(0, n_flags, 1_500)]
-    y = (np.log(real[:, 9] / 1e4) * np.log(real[:, 0]) > 0).astype(int)
-    X = np.hstack([real, flags])
-    model = PolyplaneClassifier(random_state=0).fit(X[:1_000], y[:1_000])
-    assert np.mean(model.predict(X[1_000:]) != y[1_000:]) < 0.2
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e4])
-@pytest.mark.parametrize("search", [False, True])
-def test_the_unit_of_weights_does_not_matter(factor, search):
+def test_the_unit_of_weights_does_not_matter(factor):
     X, y = board(200)
     weights = np.random.default_rng(0).integers(1, 9, len(y)) / 4
-    options = {"columns": "knots", "max_iter": 3, "search": search, "start_scale": "auto"}
+    options = {"columns": "knots", "max_iter": 3, "relevance": 1.0}
     one, other = (
         classifier(**options).fit(X, y, sample_weight=weights * unit) for unit in (1, factor)
     )
@@ -267,96 +245,7 @@ def test_probabilities_of_extreme_rows_are_finite(columns, scale):
         np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
 
 
-@needs_compilation
-def test_probabilities_are_calibrated_by_rows_held_out():
-    gaps = []
-    for seed in range(4):  # a few hundred rows held out leave much to chance
-        generator = np.random.default_rng(seed)
-        X = generator.normal(size=(6_000, 4)).astype(np.float32)
-        p = 1 / (1 + np.exp(-4 * np.sign(X[:, 0] * X[:, 1]) * np.minimum(np.abs(X[:, 2]), 1)))
-        y = (generator.random(6_000) < p).astype(int)
-        sure = PolyplaneClassifier(
-            random_state=0, learn_from="unsure", shrinkage=0.0, units=1, step_size=0.9, max_iter=40
-        )
-        model = sure.fit(X[:600], y[:600])  # so few that the planes learn them by heart
-        calibrated = model.predict_proba(X[4_000:])
-        model._training.own.calibration = 1.0
-        assert log_loss(y[4_000:], calibrated) < log_loss(y[4_000:], model.predict_proba(X[4_000:]))
-        is_right = calibrated.argmax(axis=1) == y[4_000:]
-        gaps.append(calibrated.max(axis=1).mean() - is_right.mean())
-    assert abs(np.mean(gaps)) < 0.03
-
-
 # ---- settings ----------------------------------------------------------------------------------
-
-
-@needs_compilation
-def test_settings_are_found_and_told():
-    X, y = board(900)
-    model = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert set(model.settings_) == set(polyplane.IN_STREAM)
-    assert "auto" not in model.settings_.values()
-    assert np.mean(model.predict(X) != y) < 0.06
-
-
-def noisy_rings(n=900, seed=0):
-    """Two classes, by the distance from the middle; one label in five is wrong."""
-    generator = np.random.default_rng(seed)
-    X = generator.normal(size=(n, 2)).astype(np.float32)
-    return X, ((np.hypot(*X.T) < 1.2) ^ (generator.random(n) < 0.2)).astype(int)
-
-
-@needs_compilation
-def test_two_models_share_the_planes_unless_their_number_is_set():
-    X, y = noisy_rings()
-    model = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert model.settings_["n_estimators"] == 2
-    assert {one.estimator for one in model._training.models} == {0, 1}
-    for options in ({"n_planes": 8}, {"n_planes": 1}, {"n_estimators": 1}):
-        model = PolyplaneClassifier(random_state=0, **options).fit(X, y)
-        assert model.settings_["n_estimators"] == 1
-        assert len(model._training.models) == 1
-    model = PolyplaneClassifier(random_state=0, n_planes=8, n_estimators=3).fit(X, y)
-    assert len(model._training.models) == 3
-
-
-@needs_compilation
-def test_several_classes_have_more_models():
-    X, y = noisy_rings()
-    y[X[:, 0] > 1] = 2
-    model = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert model.settings_["n_estimators"] == len(model._training.models) == 4
-
-
-@needs_compilation
-def test_rows_that_do_not_contradict_each_other_are_trained_on_for_long():
-    X, y = noisy_rings()
-    short = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert short.n_iter_ <= searched_fit.MOST_PASSES
-    X, y = board(900)
-    long = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert long.n_iter_ == long.settings_["max_iter"] == searched_fit.LONG_PASSES
-    assert long.settings_["n_estimators"] == 4
-    assert long.settings_["learn_from"] == "unsure"
-
-
-@needs_compilation
-def test_a_long_training_keeps_what_was_set():
-    X, y = board(900)
-    options = {"learn_from": "most", "n_estimators": 3}
-    found = PolyplaneClassifier(random_state=0, **options).fit(X, y).settings_
-    assert found["max_iter"] == searched_fit.LONG_PASSES
-    assert {name: found[name] for name in options} == options
-    assert PolyplaneClassifier(random_state=0, max_iter=7).fit(X, y).n_iter_ == 7
-
-
-@needs_compilation
-def test_a_linear_model_is_one():
-    generator = np.random.default_rng(0)
-    X = generator.normal(size=(600, 3)).astype(np.float32)
-    y = (generator.random(600) < 1 / (1 + np.exp(-2 * X.sum(axis=1)))).astype(int)
-    model = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert model.settings_["n_planes"] == model.settings_["n_estimators"] == 1
 
 
 @pytest.mark.parametrize("learn_from", ["most", "unsure"])
@@ -367,7 +256,7 @@ def test_rows_that_rest_still_keep_their_planes(learn_from):
     places = generator.integers(0, 4, 400)
     X, y = centres[places] + generator.normal(0, 0.5, (400, 2)), places // 2
     settings = SET | {"learn_from": learn_from, "n_planes": 6, "max_iter": 13}
-    model = PolyplaneClassifier(random_state=0, **settings).fit(X, y)
+    model = SoftPlanesClassifier(random_state=0, **settings).fit(X, y)
     assert (model.predict(X) == y).all()
     assert len(np.unique(model.assign(X))) >= 4
     assert training_of(model).courses == []
@@ -376,17 +265,17 @@ def test_rows_that_rest_still_keep_their_planes(learn_from):
 def test_rows_rest_where_those_that_are_right_are_left_alone(monkeypatch):
     X, y = pixels(np.random.default_rng(0))
     shares = []
-    original = polyplane.softmax_epoch
+    original = soft_planes.softmax_epoch
 
     def counted(rows, targets, order, planes, rule, resting, t):
         shares.append(np.mean(resting[order] >= AWAKE) if resting.size else 1.0)
         return original(rows, targets, order, planes, rule, resting, t)
 
-    monkeypatch.setattr(polyplane, "softmax_epoch", counted)
+    monkeypatch.setattr(soft_planes, "softmax_epoch", counted)
     settings = SET | {"max_iter": 8, "columns": "as-is"}
     for learn_from, is_less in (("unsure", True), ("most", False)):
         shares.clear()
-        PolyplaneClassifier(random_state=0, **settings | {"learn_from": learn_from}).fit(X, y)
+        SoftPlanesClassifier(random_state=0, **settings | {"learn_from": learn_from}).fit(X, y)
         assert (min(shares) < 0.5) == is_less
         assert (np.mean(shares) < 1) == is_less
 
@@ -404,32 +293,9 @@ def test_rows_that_are_sure_enough_move_nothing(learn_from, most):
 @pytest.mark.parametrize("multi_class", ["joint", "ovo"])
 def test_threads_change_no_bit(multi_class):
     X, y = board(300)
-    models = [
-        PolyplaneClassifier(random_state=3, n_jobs=n, multi_class=multi_class, n_estimators=2)
-        for n in (1, 3)
-    ]
+    models = [classifier(n_jobs=n, multi_class=multi_class, n_estimators=2) for n in (1, 3)]
     found = [model.fit(X, y).predict_proba(X) for model in models]
     np.testing.assert_array_equal(*found)
-
-
-@needs_compilation
-def test_a_linear_problem_gets_a_linear_model():
-    """Of noisy labels along a line more planes could only learn the noise."""
-    generator = np.random.default_rng(2)
-    X = generator.normal(size=(600, 20))
-    y = (X @ generator.normal(size=20) + 3 * generator.normal(size=600) > 0).astype(int)
-    model = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert model.n_planes_ == 2
-
-
-@needs_compilation
-def test_what_is_set_is_kept():
-    X, y = board(300)
-    model = PolyplaneClassifier(random_state=0, n_planes=5, step_size=0.2, max_iter=7).fit(X, y)
-    assert model.settings_["n_planes"] == 5
-    assert model.settings_["step_size"] == 0.2
-    assert model.n_iter_ == 7
-    assert model.n_planes_ <= 15
 
 
 def test_rows_of_one_class_by_weight_are_refused():
@@ -462,7 +328,7 @@ def test_an_ensemble_averages_class_scores(multi_class):
 
 @pytest.fixture
 def short_start(monkeypatch):
-    monkeypatch.setattr(polyplane, "FIRST_ROWS", 40)
+    monkeypatch.setattr(soft_planes, "FIRST_ROWS", 40)
 
 
 @pytest.mark.parametrize("cuts", [[], [1, 2, 3], [40], [39, 41], [5, 100, 101, 150]])
@@ -492,13 +358,13 @@ def test_the_first_rows_one_by_one_change_no_bit(short_start, n_rows):
 
 
 def test_a_stream_starts_anew_when_its_first_rows_have_doubled(short_start, monkeypatch):
-    starts, started = [], PolyplaneClassifier._started_anew
+    starts, started = [], SoftPlanesClassifier._started_anew
 
     def noted(self, data, labels):
         starts.append(data.labels.size)
         return started(self, data, labels)
 
-    monkeypatch.setattr(PolyplaneClassifier, "_started_anew", noted)
+    monkeypatch.setattr(SoftPlanesClassifier, "_started_anew", noted)
     X, y = board(100)
     model = classifier()
     for i in range(100):
@@ -518,7 +384,7 @@ def test_a_chunk_cut_off_leaves_the_first_rows_as_they_were(short_start, monkeyp
     X, y = board(60)
     model = classifier().partial_fit(X[:20], y[:20], [0, 1, 2])
     with monkeypatch.context() as patch:
-        patch.setattr(polyplane, "prototypes_of", stop)
+        patch.setattr(soft_planes, "prototypes_of", stop)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X[20:], y[20:])
     expected = classifier().partial_fit(X, y, [0, 1, 2])
@@ -589,49 +455,36 @@ def test_mm_with_prototypes_needs_fit():
         MMClassifier(init="subset").partial_fit(X, y)
 
 
-# ---- real data ---------------------------------------------------------------------------------
-
-
-@needs_compilation
-def test_real_data_pendigits():
-    X, y, X_test, y_test = libsvm_set("pendigits")
-    model = PolyplaneClassifier(random_state=0, n_jobs=2).fit(X, y)
-    assert np.mean(model.predict(X_test) != y_test) < 0.035
-
-
-@needs_compilation
-def test_real_data_digits_in_bytes():
-    """A fifteenth of the rows: of images each class is taken against the rest."""
-    X, y, X_test, y_test = mnist_bytes()
-    model = PolyplaneClassifier(random_state=0, max_iter=10, n_jobs=2).fit(X[::15], y[::15])
-    assert model.settings_["multi_class"] == "ovr"
-    assert np.mean(model.predict(X_test) != y_test) < 0.065
+# ---- maps ---------------------------------------------------------------------------------------
 
 
 @needs_compilation
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_as_steps_see_them_score_what_folded_planes_score(kind, is_sparse):
-    """By the one a search judges rows held out, by the other a model predicts."""
+    """Recipes are judged on rows as steps see them, and models predict by folded planes."""
     X, y = board()
     X = sp.csr_matrix(X) if is_sparse else X
-    model = classifier(columns=kind, units=2, n_planes=4, n_estimators=2, directions="principal")
-    training = training_of(model.fit(X, y))
+    model = classifier(
+        columns=kind, units=2, n_planes=4, n_estimators=2, directions="principal"
+    ).fit(X, y)
     data = model._read_training(X, y, None, None, False)[0]
-    seen = searched_fit.written_out(training.own.columns, data).rows
-    some = np.arange(0, 600, 7)
-    folded = model._scores_on(training, data.rows, some)
-    np.testing.assert_allclose(model._scores_as_seen(training, seen, some), folded, atol=1e-4)
+    seen = training_of(model).own.columns.for_training(data.rows)
+    folded = model.decision_function(X)
+    np.testing.assert_allclose(soft_planes.scores_as_seen(model, seen), folded, atol=1e-4)
 
 
 @needs_compilation
-def test_one_hot_columns_do_not_keep_real_ones_from_their_knots():
-    generator = np.random.default_rng(0)
-    flags = np.eye(700)[generator.integers(0, 700, 900)]
-    real = generator.lognormal(0, 1, (900, 3)) * [1, 100, 1e4]
-    y = (np.abs(np.log(real[:, 0])) < 0.6).astype(int)  # a band, which no line has
-    model = PolyplaneClassifier(random_state=0).fit(np.hstack([real, flags]), y)
-    assert model.settings_["columns"] in ("knots", "fine")
+@pytest.mark.parametrize("scores", ["values", "normal"])
+@pytest.mark.parametrize("columns", KINDS)
+def test_a_monotone_change_of_a_column_does_not_change_normal_scores(columns, scores):
+    X, y = two_moons(200)
+    fits = [
+        classifier(columns=columns, scores=scores, max_iter=3).fit(rows, y).decision_function(rows)
+        for rows in (X, np.exp((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32))
+    ]
+    is_same = np.allclose(*fits, atol=1e-3)
+    assert is_same == (scores == "normal" and columns != "plain")
 
 
 def words(generator, n_rows=300):
@@ -657,125 +510,12 @@ def measures(generator, n_rows=300):
     return X, (np.abs(X[:, 0]) + generator.normal(0, 0.2, n_rows) > 0.6).astype(int)
 
 
-@needs_compilation  # it searches
-@pytest.mark.parametrize(("made", "is_as_is"), [(words, True), (pixels, True), (measures, False)])
-def test_settings_that_are_pasted_give_the_same_model(made, is_as_is):
-    X, y = made(np.random.default_rng(0))
-    model = PolyplaneClassifier(random_state=0, max_iter=3, relevance=0.0).fit(X, y)
-    assert (model.settings_["columns"] == "as-is") == is_as_is
-    pasted = PolyplaneClassifier(random_state=0, **model.settings_).fit(X, y)
-    np.testing.assert_array_equal(pasted.planes_, model.planes_)
-    np.testing.assert_array_equal(pasted.predict(X), model.predict(X))
-
-
-@needs_compilation
-@pytest.mark.parametrize("search", [True, False])
-def test_squared_hinges_that_are_set_give_probabilities(search):
-    X, y = words(np.random.default_rng(0), n_rows=900)
-    given = {"loss": "squared-hinge", "n_planes": 1, "max_iter": 12, "random_state": 0}
-    found = PolyplaneClassifier(**given).fit(X[:300], y[:300])
-    settings = found.settings_ | {"search": search, "random_state": 0}
-    pasted = PolyplaneClassifier(**settings).fit(X[:300], y[:300])
-    np.testing.assert_array_equal(pasted.planes_, found.planes_)
-    expected = found.predict_log_proba(X[300:])
-    np.testing.assert_allclose(pasted.predict_log_proba(X[300:]), expected, rtol=0.1)
-
-
-@needs_compilation
-def test_settings_that_are_pasted_give_the_same_probabilities():
-    X, y = measures(np.random.default_rng(0), n_rows=900)
-    model = PolyplaneClassifier(random_state=0, max_iter=12, relevance=0.0).fit(X[:300], y[:300])
-    pasted = PolyplaneClassifier(random_state=0, **model.settings_).fit(X[:300], y[:300])
-    expected = model.predict_log_proba(X[300:])
-    np.testing.assert_allclose(pasted.predict_log_proba(X[300:]), expected, rtol=0.1)
-
-
-@needs_compilation
-def test_probabilities_of_weighted_rows_are_those_of_as_many_rows():
-    """Weights of classes move log-odds by their logarithm, and nothing else."""
-    generator = np.random.default_rng(0)
-    X = generator.normal(size=(6_000, 2))
-    y = (generator.random(6_000) < 1 / (1 + np.exp(3 - 2 * X[:, 0]))).astype(int)
-    given = {"class_weight": {0: 1.0, 1: 20.0}, "random_state": 0}
-    model = PolyplaneClassifier(**given).fit(X, y)
-    log_odds = np.diff(model.predict_log_proba(X), axis=1).ravel()
-    slope, offset = np.polyfit(X[:, 0], log_odds, 1)
-    assert slope == pytest.approx(2, abs=0.3)
-    assert offset == pytest.approx(np.log(20) - 3, abs=0.3)
-
-
 @needs_compilation
 def test_images_that_are_to_be_standardised_are():
     X, y = pixels(np.random.default_rng(0))
     fits = [
-        PolyplaneClassifier(random_state=0, **(SET | {"columns": columns})).fit(X, y)
+        SoftPlanesClassifier(random_state=0, **(SET | {"columns": columns})).fit(X, y)
         for columns in ("as-is", "plain")
     ]
-    assert [model.settings_["columns"] for model in fits] == ["as-is", "plain"]
+    assert [training_of(model).own.columns.is_as_is for model in fits] == [True, False]
     assert not np.array_equal(fits[0].decision_function(X), fits[1].decision_function(X))
-
-
-@pytest.mark.parametrize(("made", "columns"), [(words, "as-is"), (measures, "plain")])
-def test_a_stream_says_what_it_makes_of_columns(made, columns):
-    X, y = made(np.random.default_rng(0))
-    model = PolyplaneClassifier(random_state=0).partial_fit(X, y)
-    assert model.settings_["columns"] == columns
-
-
-# ---- a fit that goes wrong ---------------------------------------------------------------------
-
-BOARD = {
-    "n_planes": 16, "units": 1, "columns": "plain", "start_scale": 3.0, "learn_from": "all",
-    "relevance": 0.0,
-}  # fmt: skip
-
-
-def with_steps_of(step, monkeypatch):
-    """Let the search find steps of this size, whatever its trials were like."""
-    original = Candidates.run
-
-    def run(self, *rest):
-        found = original(self, *rest)
-        return found._replace(setting=found.setting | {"step_size": step})
-
-    monkeypatch.setattr(Candidates, "run", run)
-
-
-@needs_compilation
-def test_a_fit_with_steps_that_are_too_large_is_made_again(monkeypatch):
-    X, y = board()
-    with_steps_of(9.0, monkeypatch)
-    model = PolyplaneClassifier(random_state=0, **BOARD).fit(X, y)
-    assert model.settings_["step_size"] < 9
-    settings = model.settings_ | {"alpha": "auto"}
-    again = PolyplaneClassifier(random_state=0, **settings).fit(X, y)
-    assert np.array_equal(model.planes_, again.planes_)
-    assert "_reached" not in vars(model)
-
-
-@needs_compilation
-def test_what_smaller_steps_do_not_mend_is_said(monkeypatch):
-    X, y = board()
-    with_steps_of(1e6, monkeypatch)
-    with pytest.warns(UserWarning, match="worse than the trial of its settings"):
-        PolyplaneClassifier(random_state=0, **BOARD).fit(X, y)
-
-
-@needs_compilation
-def test_where_all_rows_are_surely_right_no_fit_is_made_again(monkeypatch):
-    """Losses of a thousandth differ by more than a fiftieth for no reason at all."""
-    X, y = np.repeat(np.eye(2, dtype=np.float32), 1_500, axis=0), np.repeat([0, 1], 1_500)
-    monkeypatch.setattr(searched_fit, "CLEARLY_WORSE", 0.0)  # nothing else is good enough
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        model = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert log_loss(y, model.predict_proba(X)) < searched_fit.SURELY_RIGHT
-
-
-@needs_compilation
-def test_steps_that_are_set_are_kept(monkeypatch):
-    X, y = board()
-    monkeypatch.setattr(searched_fit, "CLEARLY_WORSE", 0.0)  # nothing is good enough
-    with pytest.warns(UserWarning, match=r"steps of 0\.3 are too large"):
-        model = PolyplaneClassifier(random_state=0, step_size=0.3, **BOARD).fit(X, y)
-    assert model.settings_["step_size"] == 0.3

@@ -36,11 +36,11 @@ MACHINES = {
     "gamm": (pp.GAMMClassifier(), Y),
     "poly2": (pp.Poly2Classifier(), Y),
     "poly2, hashed": (pp.Poly2Classifier(n_hash=7), Y),
-    "polyplane, plain": (pp.PolyplaneClassifier(columns="plain", n_planes=3), Y),
-    "polyplane, knots": (pp.PolyplaneClassifier(columns="knots", n_planes=3), TWO),
-    "polyplane, units": (pp.PolyplaneClassifier(columns="fine", n_planes=6, units=3), Y),
-    "polyplane by pairs": (pp.PolyplaneClassifier(multi_class="ovo", n_planes=2, units=2), Y),
-    "polyplane, rest": (pp.PolyplaneClassifier(multi_class="ovr", n_planes=20), Y),
+    "polyplane, plain": (pp.SoftPlanesClassifier(columns="plain", n_planes=3), Y),
+    "polyplane, knots": (pp.SoftPlanesClassifier(columns="knots", n_planes=3), TWO),
+    "polyplane, units": (pp.SoftPlanesClassifier(columns="fine", n_planes=6, units=3), Y),
+    "polyplane by pairs": (pp.SoftPlanesClassifier(multi_class="ovo", n_planes=2, units=2), Y),
+    "polyplane, rest": (pp.SoftPlanesClassifier(multi_class="ovr", n_planes=20), Y),
 }
 BY_PAIRS = [name for name in MACHINES if "pairs" in name]
 
@@ -49,8 +49,6 @@ BY_PAIRS = [name for name in MACHINES if "pairs" in name]
 def fitted(request):
     model, y = MACHINES[request.param]
     settings = {"max_iter": 2, "random_state": 0}
-    if isinstance(model, pp.PolyplaneClassifier):
-        settings["search"] = False
     made = type(model)(**(model.get_params() | settings)).fit(X, y)
     made.is_by_pairs, made.kind = request.param in BY_PAIRS, request.param
     return made
@@ -270,7 +268,7 @@ def test_threads_find_the_same():
     np.testing.assert_array_equal(alone.planes, shared.planes)
 
 
-@pytest.mark.parametrize("kind", [pp.AMMClassifier, pp.PolyplaneClassifier])
+@pytest.mark.parametrize("kind", [pp.AMMClassifier, pp.SoftPlanesClassifier])
 def test_a_class_without_rows_may_be_the_runner_up(kind):
     model = kind(random_state=0).partial_fit(X, TWO.astype(int), classes=[0, 1, 2])
     found = model.explain(X)
@@ -283,7 +281,7 @@ def test_a_class_without_rows_may_be_the_runner_up(kind):
 def test_columns_that_few_rows_of_very_many_use():
     wide = sp.random_array((80, 200_000), density=1e-4, random_state=GENERATOR, format="csr")
     y = np.asarray(wide[:, :100_000].sum(axis=1) > wide[:, 100_000:].sum(axis=1)).astype(int)
-    model = pp.PolyplaneClassifier(search=False, max_iter=2, n_planes=2, random_state=0)
+    model = pp.SoftPlanesClassifier(max_iter=2, n_planes=2, random_state=0)
     model.fit(wide, y)
     found = model.explain(wide)
     assert sp.issparse(found.contributions)
@@ -376,9 +374,8 @@ def real_columns():
 def test_what_directions_give_is_shared_out_among_their_columns(is_sparse, has_reference):
     columns, y = real_columns()
     seen = sp.csr_matrix(columns) if is_sparse else columns
-    model = pp.PolyplaneClassifier(
+    model = pp.SoftPlanesClassifier(
         columns="knots", directions="principal", n_planes=4, max_iter=2, random_state=0,
-        search=False,
     ).fit(seen, y)  # fmt: skip
     found = model.explain(seen, reference=seen if has_reference else None)
     assert found.contributions.shape == columns.shape
@@ -396,8 +393,9 @@ def test_contributions_are_of_the_columns_of_a_table(kind):
         "id": [f"row{k}" for k in range(80)],
     })  # fmt: skip
     with pytest.warns(UserWarning, match="'id' is another"):
-        model = pp.PolyplaneClassifier(columns=kind, directions="principal", n_planes=4, max_iter=2,
-                                       random_state=0, search=False).fit(frame, y)  # fmt: skip
+        model = pp.SoftPlanesClassifier(
+            columns=kind, directions="principal", n_planes=4, max_iter=2, random_state=0
+        ).fit(frame, y)
     found = model.explain(frame, reference=frame)
     assert list(found.names) == list(frame.columns)
     assert found.contributions.shape == frame.shape

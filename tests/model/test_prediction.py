@@ -16,13 +16,13 @@ GENERATOR = np.random.default_rng(9)
 X = GENERATOR.integers(0, 9, (90, 5)).astype(np.float32)
 Y = (X[:, 0] + X[:, 1]).astype(np.int64) % 3
 NEW = GENERATOR.integers(0, 12, (70, 5)).astype(np.float32)
-OURS = {"n_planes": 2, "step_size": 0.3, "start_scale": 1.0, "max_iter": 1, "search": False}
+OURS = {"n_planes": 2, "step_size": 0.3, "start_scale": 1.0, "max_iter": 1}
 MACHINES = [
     pp.AMMClassifier(max_iter=1),
     pp.CPMClassifier(n_planes=2, max_iter=1),
     pp.PegasosClassifier(max_iter=1, n_estimators=2, multi_class="ovr"),
-    pp.PolyplaneClassifier(columns="plain", **OURS),
-    pp.PolyplaneClassifier(columns="knots", multi_class="ovo", **OURS),
+    pp.SoftPlanesClassifier(columns="plain", **OURS),
+    pp.SoftPlanesClassifier(columns="knots", multi_class="ovo", **OURS),
     pp.Poly2Classifier(max_iter=1, n_hash=7),
     pp.HullerClassifier(max_iter=1),
 ]

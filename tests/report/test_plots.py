@@ -67,7 +67,7 @@ def test_given_axes_are_drawn_on(board):
 
 def test_curves_are_those_of_the_model():
     X, y = problems.additive(400)
-    model = pp.PolyplaneClassifier(n_planes=1, columns="knots", search=False, random_state=0)
+    model = pp.SoftPlanesClassifier(n_planes=1, columns="knots", random_state=0)
     model.fit(X, y)
     ax, _ = pp.plots.plot_splines(model, X, columns=[0, 1], names=[*"abcd"])
     x, line = ax.lines[0].get_data()

@@ -196,7 +196,7 @@ def test_a_model_of_the_path_is_a_fitted_estimator(tmp_path):
 @pytest.mark.parametrize(
     ("estimator", "options", "error", "words"),
     [
-        (pp.PolyplaneClassifier(), {}, TypeError, "take an alpha"),
+        (pp.SoftPlanesClassifier(), {}, TypeError, "take an alpha"),
         (pp.HullerClassifier(), {}, TypeError, "take an alpha"),
         (pp.PassiveAggressiveClassifier(), {}, TypeError, "take an alpha"),
         (pp.AMMClassifier(early_stopping=True), {}, ValueError, "early_stopping"),

@@ -33,7 +33,7 @@ def found():
     models = {
         "<logistic>": LogisticRegression(),
         "tree": Silent(max_depth=4, random_state=0),
-        "planes": pp.PolyplaneClassifier(search=False, random_state=0),
+        "planes": pp.SoftPlanesClassifier(random_state=0),
         "kernel": pp.HullerClassifier(C=10.0, random_state=0),
     }
     return pp.compare(models, *problems.xor(600), n_folds=3)

@@ -9,9 +9,9 @@ Start       Planes of one class that start equal would stay equal but for the ru
             first row: one seeded draw per class, whenever the class is met. With one plane per
             class they start at zero, and this is the multi-class SVM. With init="kmeans" or
             "subset" planes start as prototypes of their class
-            (`estimator/soft_planes/prototypes.py`), which are trusted as if they had come from one pass, Theta = alpha n / margin times
-            them, and at least so much that one step does not overthrow them: then alpha n is
-            replaced by the squared length of a prototype.
+            (`estimator/soft_planes/prototypes.py`), which are trusted as if they had come from one
+            pass, Theta = alpha n / margin times them, and at least so much that one step does not
+            overthrow them: then alpha n is replaced by the squared length of a prototype.
 Departures  (1) online steps instead of the SMO solver of Aiolli and Sperduti;
             (2) their random first assignment of rows is replaced by the random start.
 Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vucetic (KDD 2011),

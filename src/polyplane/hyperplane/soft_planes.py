@@ -89,8 +89,8 @@ from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
-    "SoftPlanesClassifier", "first_planes", "mean_weight_is_one", "measured_importance",
-    "scores_as_seen", "train_on_all", "trained_on", "written_out",
+    "SoftPlanesClassifier", "complete_on", "first_planes", "mean_weight_is_one",
+    "measured_importance", "scores_as_seen", "train_on_all", "trained_on", "written_out",
 ]  # fmt: skip
 
 ENOUGH = {  # lead of a row's class at which the row is left as it is, by `learn_from`
@@ -291,6 +291,7 @@ class SoftPlanesClassifier(HyperplaneClassifier):
     )
 
     FOUND_ON_ALL_ROWS = ()
+    COMPUTED_FROM_ROWS = ("alpha", "columns")
 
     # ---- steps -----------------------------------------------------------------------------
 
@@ -694,19 +695,23 @@ def scores_as_seen(algorithm: SoftPlanesClassifier, rows: Any) -> Array:
     )
 
 
-def train_on_all(algorithm: SoftPlanesClassifier, views: Any, share: float, report: Report) -> None:
-    """Make a fit, or what is left of it, of rows that `views` maps; `share` is that in a blend."""
+def train_on_all(algorithm: SoftPlanesClassifier, views: Any, report: Report) -> None:
+    """Make all passes, or those that are left, over rows that `views` maps."""
     training: PlaneTraining | None = vars(algorithm).get("_training")
     if training is None:
         columns = views.columns(algorithm.get_params(deep=False))
         seen = views.seen(columns)
-        training = trained_on(
-            algorithm, seen, views.labels, columns, views.members, views.seed, report
-        )
-    else:
+        trained_on(algorithm, seen, views.labels, columns, views.members, views.seed, report)
+    elif training.is_unfinished or training.n_steps == 0:
         seen = views.seen(columns_of(training))
         algorithm._make_passes(training, seen, views.members, None, report)
-    algorithm._complete(training, seen, views.members, share)
+
+
+def complete_on(algorithm: SoftPlanesClassifier, data: TrainingData, share: float) -> None:
+    """Compress the models of a recipe by some rows; `share` is that of the recipe in a blend."""
+    training: PlaneTraining = algorithm._training
+    seen = written_out(columns_of(training), data)
+    algorithm._complete(training, seen, in_place(data.labels.size), share)
 
 
 def mean_weight_is_one(data: TrainingData) -> TrainingData:

@@ -87,6 +87,7 @@ class FittedModel:
     scaler: Scaler | None = None
     table: Mapping[str, Any] | None = None  # how columns of a table become those of X
     call: Mapping[str, Any] = field(default_factory=dict)  # how it was trained on the command line
+    fit_report: Mapping[str, Any] | None = None  # what a fit knows: trials, the error to expect
 
     @property
     def title(self) -> str:

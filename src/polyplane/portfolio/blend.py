@@ -13,7 +13,7 @@ from scipy import optimize, special
 
 from polyplane.engine.planes.planes import Array
 
-__all__ = ["calibration_of", "log_losses", "weights_of_recipes"]
+__all__ = ["calibration_of", "log_losses", "matching_factor", "weights_of_recipes"]
 
 STEPS = 12  # of the selection: weights are multiples of 1/12 at least
 LEAST_GAIN = 1e-6  # of the log-loss, with which a recipe is added
@@ -75,6 +75,24 @@ def calibration_of(scores: Array, labels: Array, row_weights: Array | None = Non
             np.logaddexp(0, math.exp(log_factor) * doubt)
         )
         return total / (labels.size + 1)
+
+    found = optimize.minimize_scalar(
+        loss, bounds=RANGE_OF_LOG_FACTOR, method="bounded", options={"xatol": TOLERANCE}
+    )
+    return float(np.exp(found.x))
+
+
+def matching_factor(scores: Array, expected: Array) -> float:
+    """Return the factor with which scores are as sure as `expected` scores of the same rows.
+
+    It minimises the cross-entropy of the probabilities of both.
+    """
+    shares = special.softmax(expected.astype(np.float64), axis=1)
+    centred = np.asarray(scores - scores.mean(axis=1, keepdims=True), np.float64)
+
+    def loss(log_factor: float) -> float:
+        scaled = math.exp(log_factor) * centred
+        return float((special.logsumexp(scaled, axis=1) - (shares * scaled).sum(axis=1)).mean())
 
     found = optimize.minimize_scalar(
         loss, bounds=RANGE_OF_LOG_FACTOR, method="bounded", options={"xatol": TOLERANCE}

@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,9 +29,8 @@ from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.blended.folding import folded_of
 from polyplane.estimator.blended.training import BlendedTraining, Member
-from polyplane.estimator.fitting.progress import Report, progress
+from polyplane.estimator.fitting.progress import progress, silence
 from polyplane.estimator.fitting.resuming import check_can_resume, check_same_rows, seen_rows
-from polyplane.estimator.fitting.side_by_side import for_each
 from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.fitting.thread_safety import reads, writes
 from polyplane.estimator.input.known_classes import known_classes
@@ -57,15 +57,16 @@ from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.hyperplane.soft_planes import (
     SoftPlanesClassifier,
     mean_weight_is_one,
-    train_on_all,
 )
+from polyplane.model.format.checks import need
 from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.plane_record import PlaneRecord
-from polyplane.model.prediction import Features
+from polyplane.model.prediction import Features, FittedModel
 from polyplane.portfolio.blend import calibration_of, weights_of_recipes
 from polyplane.portfolio.expected import Expected, cross_fitted
 from polyplane.portfolio.recipes import RECIPES, STREAM, named, recipes_for, settings_of
-from polyplane.portfolio.split import Split, splits_of
+from polyplane.portfolio.refit import refit, settle
+from polyplane.portfolio.split import Split, held_out_of_refit, splits_of
 from polyplane.portfolio.trials import (
     Trial,
     Views,
@@ -93,6 +94,13 @@ def _are_recipes(value: Any) -> bool:
         return len(value) > 0 and all(isinstance(one, Mapping) for one in value.values())
     names = {recipe.name for recipe in RECIPES}
     return isinstance(value, list | tuple) and len(value) > 0 and set(value) <= names
+
+
+@dataclass
+class OwnColumns:
+    """What a training of which only the finished model is known keeps beside it."""
+
+    columns: ColumnMap | None
 
 
 @register
@@ -127,6 +135,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         meaning="Threads for recipes side by side and for prediction; -1 uses all cores.",
     )
 
+    COMPUTED_FROM_ROWS: ClassVar[tuple[str, ...]] = ()
     combine: ClassVar[str] = "soft"  # type: ignore[misc]
     shuffle: ClassVar[bool] = True  # of streams
     warm_start: ClassVar[bool] = False  # of streams
@@ -147,16 +156,16 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             check_alone(self, y=y, sample_weight=sample_weight, eval_set=eval_set)
             forget_rows(self)
             return fit_stream(self, X)
-        with all_or_nothing(self):
+        with self._undone_by_errors():
             check_parameters(self)
+            check_recipes(self.recipes)
             data, labels = read_training(self, X, y, None, sample_weight, None, 1.0)
             data = mean_weight_is_one(data)
             self._check_two_classes(data, labels)
             check_class_weights(self, labels)
             judged_by = self._read_eval_set(eval_set, labels)
             forget_stream(self)
-        with self._undone_by_errors():
-            self._forget_results()
+            self._forget("_fit_report", "_trial_estimators")
             self._training = BlendedTraining(
                 kind="joint",
                 seed=self._draw_seed(),
@@ -184,7 +193,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         with all_or_nothing(self):
             check_is_fitted(self)
             check_parameters(self)
-            training = self._training
+            training: BlendedTraining = self._training
             check_can_resume(self, training.is_unfinished)
             known = training.labels
             data, labels = read_training(self, X, y, None, sample_weight, known, 1.0)
@@ -209,10 +218,10 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             known = None if before is None else before.labels
             data, labels = read_training(self, X, y, classes, sample_weight, known, 1.0, True)
             if before is None:
-                self._forget_results()
+                self._forget("_fit_report", "_trial_estimators")
                 self._training = self._begun_stream(labels)
                 self.n_iter_ = 1
-            training = self._training
+            training: BlendedTraining = self._training
             training.members = training.blended
             training.interim, training.are_recipes_chosen = None, True
             for member in training.members:
@@ -235,44 +244,61 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         seed = self._draw_seed()
         algorithm = SoftPlanesClassifier(**STREAM, random_state=seed, n_jobs=self.n_jobs)
         training = BlendedTraining("joint", seed, known_classes(labels), width_of(self))
-        training.members = [Member("stream", 1.0, algorithm)]
+        training.members = [Member("stream", 1.0, 1.0, algorithm)]
         return training
 
     # ---- the five steps of a fit -------------------------------------------------------------
 
     def _run(self, data: TrainingData, judged_by: TrainingData | None) -> None:
-        """Make what is left of a fit."""
-        training = self._training
+        """Make what is left of a fit: split, try, blend, refit; who predicts folds."""
+        training: BlendedTraining = self._training
         splits = splits_of(data, self.quality, training.seed, judged_by)
         samples = [self._views(split.tried) for split in splits]
         if not training.are_recipes_chosen:
             training.members = self._chosen(splits, samples)
             training.interim, training.are_recipes_chosen = None, True
-        self._refit(self._views(data, samples[0]))
+        held_out = None
+        if not self._has_weights():
+            held_out, data = held_out_of_refit(data, splits[0])
+        self._refit(self._views(data, samples[0]), splits, samples, held_out is not None)
+        if held_out is not None:
+            score = settle(training.members, held_out, ranks_of(training.labels))
+            linear = None if self.expected_ is None else self.expected_.linear
+            expected = Expected(score, linear, int(held_out.labels.size))
+            self._fit_report = vars(self).get("_fit_report", {}) | {"expected": expected.to_dict()}
+        self._forget("_trial_estimators")
+
+    def _has_weights(self) -> bool:
+        """Return whether the recipes are given with their weights, so that none is tried."""
+        given = self.recipes
+        return isinstance(given, Mapping) and all("weight" in one for one in given.values())
 
     def _views(self, data: TrainingData, sample: Views | None = None) -> Views:
-        training = self._training
+        training: BlendedTraining = self._training
         return Views(data, training.labels, training.n_columns, training.seed, sample)
 
     def _chosen(self, splits: list[Split], samples: list[Views]) -> list[Member]:
         """Return the recipes of the blend, which are still to be trained on all rows."""
-        given = self.recipes
-        if isinstance(given, Mapping) and all("weight" in one for one in given.values()):
-            return [self._member(name, dict(one)) for name, one in given.items()]
+        if self._has_weights():
+            total = sum(one["weight"] for one in self.recipes.values())
+            return [
+                self._member(name, one, one["weight"] / total, one["weight"])
+                for name, one in self.recipes.items()
+            ]
         trials = self._tried(splits, samples)
-        if sum(split.judged.labels.size for split in splits) < FEWEST_JUDGED:
-            weights = np.array([trial.calibration / len(trials) for trial in trials])
-        else:
-            weights = self._blended(trials, splits)
+        self._trial_estimators = {trial.name: trial.estimator for trial in trials}
+        shares, factor = np.full(len(trials), 1 / len(trials)), 1.0
+        if sum(split.judged.labels.size for split in splits) >= FEWEST_JUDGED:
+            shares, factor = self._blended(trials, splits)
         return [
-            self._member(trial.name, trial.settings | {"weight": float(weight)})
-            for trial, weight in zip(trials, weights, strict=True)
-            if weight > 0
+            self._member(trial.name, trial.settings, share, share * factor * trial.calibration)
+            for trial, share in zip(trials, shares.tolist(), strict=True)
+            if share > 0
         ]
 
     def _tried(self, splits: list[Split], samples: list[Views]) -> list[Trial]:
         """Try every recipe; an interruption leaves the best so far in place of the model."""
-        training = self._training
+        training: BlendedTraining = self._training
         done: list[Trial] = []
         recipes = self._recipes_to_try(samples[0])
         n_passes = sum(settings["max_iter"] for _, settings in recipes)
@@ -286,7 +312,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             except BaseException:
                 if done:
                     best = min(done, key=lambda trial: trial.score.log_loss)
-                    training.interim = Member(best.name, best.calibration, best.estimator)
+                    training.interim = Member(best.name, 1.0, best.calibration, best.estimator)
                 raise
 
     def _recipes_to_try(self, sample: Views) -> list[tuple[str, dict[str, Any]]]:
@@ -298,17 +324,20 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         chosen = recipes_for(self.quality, kind_of_data(sample), sample.labels.size)
         return [(recipe.name, settings_of(recipe.settings)) for recipe in chosen]
 
-    def _blended(self, trials: list[Trial], splits: list[Split]) -> Array:
-        """Return the factors of the recipes' scores, and note what to expect of their blend."""
-        training = self._training
+    def _blended(self, trials: list[Trial], splits: list[Split]) -> tuple[Array, float]:
+        """Return the shares of recipes and the factor that makes the blend's scores log-odds.
+
+        What to expect of the blend is noted.
+        """
+        training: BlendedTraining = self._training
         ranks, row_weights = ranks_of(training.labels), judged_weights(splits)
         labels = np.concatenate([ranks[split.judged.labels] for split in splits])
         scores = np.stack([trial.scores for trial in trials])
         shares = weights_of_recipes(scores, labels, row_weights)
         places = [k for k, trial in enumerate(trials) if trial.name.startswith(LINEAR_NAME)]
         linear = places[0] if places else None
-        self._expected = cross_fitted(scores, labels, row_weights, linear, training.seed)
-        self._trials = [
+        expected = cross_fitted(scores, labels, row_weights, linear, training.seed)
+        trials_made = [
             {
                 "recipe": trial.name,
                 "log_loss": trial.score.log_loss,
@@ -320,15 +349,13 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             }
             for trial, share in zip(trials, shares, strict=True)
         ]
-        calibration = calibration_of(np.tensordot(shares, scores, axes=1), labels, row_weights)
-        factors: Array = shares * calibration * [trial.calibration for trial in trials]
-        return factors
+        self._fit_report = {"expected": expected.to_dict(), "trials": trials_made}
+        return shares, calibration_of(np.tensordot(shares, scores, axes=1), labels, row_weights)
 
-    def _member(self, name: str, settings: dict[str, Any]) -> Member:
+    def _member(self, name: str, given: Mapping[str, Any], share: float, weight: float) -> Member:
         """Return a member that is still to be trained; of many rows it makes fewer passes."""
-        training = self._training
-        weight = float(settings.pop("weight"))
-        settings = settings_of(settings)
+        training: BlendedTraining = self._training
+        settings = settings_of({key: one for key, one in given.items() if key != "weight"})
         most = max(LEAST_PASSES, MOST_STEPS // max(training.rows_seen.n_rows, 1))
         others = {
             "random_state": training.seed,
@@ -336,24 +363,38 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             "n_estimators": SEEDS[self.quality] if settings["n_planes"] > 1 else 1,
         }
         algorithm = algorithm_of(settings, training.labels.size, **others)
-        return Member(name, weight, algorithm, is_done=False)
+        return Member(name, share, weight, algorithm, is_done=False)
 
-    def _refit(self, views: Views) -> None:
+    def _refit(
+        self, views: Views, splits: list[Split], samples: list[Views], is_settled_later: bool
+    ) -> None:
         """Train the members that are not done on all rows."""
-        training = self._training
-        total = sum(member.weight for member in training.members)
+        training: BlendedTraining = self._training
         left = [member for member in training.members if not member.is_done]
-        left.sort(key=lambda member: -member.estimator.max_iter)  # so that threads end together
         n_passes = sum(one.estimator.max_iter * one.estimator.n_estimators for one in left)
-
-        def work(k: int, report: Report) -> None:
-            train_on_all(left[k].estimator, views, left[k].weight / total, report)
-            left[k].is_done = True
-
+        n_threads = effective_n_jobs(self.n_jobs)
+        in_trials = {}
+        if not is_settled_later and not self._has_weights():
+            in_trials = self._trial_estimators_of(left, splits, samples)
         n_steps = views.members.size * n_passes
         with progress(type(self).__name__, n_steps, bool(self.verbose)) as report:
-            for_each(work, len(left), effective_n_jobs(self.n_jobs), report)
+            refit(training.members, views, splits[0].tried, in_trials, n_threads, report)
         self.n_iter_ = max(int(member.estimator.n_iter_) for member in training.members)
+
+    def _trial_estimators_of(
+        self, members: list[Member], splits: list[Split], samples: list[Views]
+    ) -> dict[str, Any]:
+        """Return what trials left of recipes; of a fit that was saved they are made again."""
+        known: dict[str, Any] = vars(self).get("_trial_estimators", {})
+        if all(member.name in known for member in members):
+            return known
+        recipes = [
+            recipe for recipe in self._recipes_to_try(samples[0])
+            if recipe[0] in {member.name for member in members}
+        ]  # fmt: skip
+        n_threads = effective_n_jobs(self.n_jobs)
+        made = tried_recipes(recipes, splits[:1], samples[:1], n_threads, silence, lambda _: None)
+        return {trial.name: trial.estimator for trial in made}
 
     @contextmanager
     def _undone_by_errors(self) -> Iterator[None]:
@@ -363,16 +404,43 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         try:
             yield
         except BaseException as error:
-            is_kept = isinstance(error, KeyboardInterrupt) and self._training.blended
+            has_begun = vars(self).get("_training") is not before.get("_training")
+            is_kept = isinstance(error, KeyboardInterrupt) and has_begun
+            is_kept = is_kept and len(self._training.blended) > 0
             if not is_kept:
                 state.clear()
                 state.update(before)
             raise
 
-    def _forget_results(self) -> None:
+    def _forget(self, *names: str) -> None:
         state: Any = vars(self)
-        for name in ("_expected", "_trials"):
+        for name in names:
             state.pop(name, None)
+
+    # ---- what files ask ----------------------------------------------------------------------
+
+    def member_of(self, settings: dict[str, Any]) -> SoftPlanesClassifier:
+        """Return a member with given settings, not trained."""
+        return SoftPlanesClassifier(**settings)
+
+    def _take_features(self, model: FittedModel) -> None:
+        is_mapped = model.features is not None and model.features.columns is not None
+        need(is_mapped, "features are of another algorithm")
+
+    def _own_of_fitted(self, model: FittedModel) -> Any:
+        return OwnColumns(None if model.features is None else model.features.columns)
+
+    def _is_soft(self) -> bool:
+        return True
+
+    @property
+    def _found(self) -> dict[str, Any]:
+        """No parameter is left to the fit."""
+        return {}
+
+    @_found.setter
+    def _found(self, found: Any) -> None:
+        need(not found, "settings were found of other parameters")
 
     # ---- what is checked ---------------------------------------------------------------------
 
@@ -456,13 +524,14 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     def trials_(self) -> Any:
         """Each recipe that was tried: a DataFrame if pandas is installed, else a list of dicts."""
         check_is_fitted(self)
-        return as_table(vars(self).get("_trials", []))
+        return as_table(vars(self).get("_fit_report", {}).get("trials", []))
 
     @property
     def expected_(self) -> Expected | None:
         """Error, log-loss and AUC to expect on new rows; None where no recipe was judged."""
         check_is_fitted(self)
-        return vars(self).get("_expected")
+        found = vars(self).get("_fit_report", {}).get("expected")
+        return None if found is None else Expected.from_dict(found)
 
     @property
     def recipes_(self) -> dict[str, dict[str, Any]]:
@@ -473,6 +542,27 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             | {"weight": member.weight}
             for member in self._training.members
         }
+
+
+def check_recipes(given: Any) -> None:
+    """Refuse settings of recipes that the algorithm does not have or cannot be blended with."""
+    for name, recipe in given.items() if isinstance(given, Mapping) else ():
+        settings = {key: one for key, one in recipe.items() if key != "weight"}
+        unknown = settings.keys() - settings_of({}).keys()
+        if unknown:
+            raise ValueError(
+                f"recipes: {name!r} has a setting {min(unknown)!r}; settings are "
+                f"{', '.join(settings_of({}))}."
+            )
+        if settings.get("multi_class") == "ovo":
+            raise ValueError(
+                f"recipes: {name!r} has multi_class='ovo', which cannot be blended: pairs of "
+                "classes have no scores that add up. Set 'joint' or 'ovr'."
+            )
+        try:
+            check_parameters(SoftPlanesClassifier(**settings))
+        except ValueError as error:
+            raise ValueError(f"recipes: {name!r}: {error}") from None
 
 
 def as_table(rows: list[dict[str, Any]]) -> Any:

@@ -87,10 +87,6 @@ RECIPES: Sequence[Recipe] = (
         {**LONG, "columns": "knots", "scores": "normal"},
     ),
     Recipe(
-        "plain, 40 passes", "Values without ranks and hats suit measurements and digits.",
-        {"columns": "plain", "shrinkage": 0.03, "max_iter": 40, "learn_from": "unsure"},
-    ),
-    Recipe(
         "each class against the rest", "Classes that are alike need planes of their own.",
         {"multi_class": "ovr", "columns": "knots", "shrinkage": 0.03, "learn_from": "unsure",
          "max_iter": 40, "relevance": 0.0}, needs_several_classes=True,

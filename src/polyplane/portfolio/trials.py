@@ -28,7 +28,7 @@ from polyplane.portfolio.expected import Score, score_of
 from polyplane.portfolio.recipes import TABLE, WIDE
 from polyplane.portfolio.split import Split
 
-__all__ = ["Trial", "Views", "algorithm_of", "kind_of_data", "tried_recipes"]
+__all__ = ["Trial", "Views", "algorithm_of", "kind_of_data", "scores_of_member", "tried_recipes"]
 
 PLAIN = ("plain", "values", "none")
 
@@ -86,10 +86,11 @@ class Views:
         kind, scores, directions = key
         with self._lock_of(("map", key)):
             if key not in self.maps:
+                turn = None if self.sample is None else self.sample._map(key).turn
                 self.maps[key] = column_map(
                     with_own_page(self.data.rows), self.members, self.n_columns, kind,
                     may_leave_out=kind == AS_IS, must_map=kind != AS_IS,
-                    turns=directions == "principal", scores=scores,
+                    turns=directions == "principal", scores=scores, known_turn=turn,
                 )  # fmt: skip
             return self.maps[key]
 
@@ -163,8 +164,7 @@ def _trial(
         algorithm = algorithm_of(settings, view.labels.size, random_state=view.seed)
         seen = view.seen(columns)
         trained_on(algorithm, seen, view.labels, columns, view.members, view.seed, report)
-        judged = columns.for_training(with_own_page(split.judged.rows))
-        scores.append(scores_as_seen(algorithm, judged))
+        scores.append(scores_of_member(algorithm, split.judged))
         estimators.append(algorithm)
     ranks = ranks_of(views[0].labels)
     labels = np.concatenate([ranks[split.judged.labels] for split in splits])
@@ -177,6 +177,12 @@ def _trial(
     return Trial(
         name, settings, joined.astype(np.float32), score, calibration, seconds, estimators[0]
     )
+
+
+def scores_of_member(estimator: SoftPlanesClassifier, data: TrainingData) -> Array:
+    """Return the class scores of a trained recipe on some rows."""
+    columns: ColumnMap = estimator._training.own.columns
+    return scores_as_seen(estimator, columns.for_training(with_own_page(data.rows)))
 
 
 def ranks_of(labels: Array) -> Array:

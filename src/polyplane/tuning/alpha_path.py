@@ -22,8 +22,8 @@ from polyplane.estimator.planes.hyperplane_classifier import (
     ALPHAS,
     HyperplaneClassifier,
     RowsToTry,
+    computed_from_rows,
     rows_to_try,
-    settles_alpha,
 )
 from polyplane.estimator.planes.setting_trials import (
     NO_PART,
@@ -152,7 +152,7 @@ def alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_see
     is_hyperplane = (
         isinstance(estimator, HyperplaneClassifier) and "alpha" in estimator.get_params()
     )
-    if not is_hyperplane or settles_alpha(estimator):
+    if not is_hyperplane or "alpha" in computed_from_rows(estimator):
         raise TypeError(
             f"alpha_path is for hyperplane machines that take an alpha, such as AMMClassifier; "
             f"{name} does not."

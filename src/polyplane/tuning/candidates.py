@@ -17,6 +17,7 @@ from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.poly2 import Poly2Classifier
+from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 from polyplane.kernel.huller import HullerClassifier
 from polyplane.portfolio.polyplane_classifier import PolyplaneClassifier
 from polyplane.report.columns import dense, is_sparse
@@ -31,10 +32,9 @@ MAX_MULTIPLIED_COLUMNS = 3_000
 MAX_PRODUCTS = 1 << 20  # more are hashed
 ROWS_LOOKED_AT = 5_000
 HULLER_C = 10.0  # price of quadratic slack: a hard margin learns noise by heart
-ONE_PLANE = {  # a class is one plane: logistic regression of what columns become
-    "n_planes": 1, "units": 1, "directions": "none", "learn_from": "all", "loss": "cross-entropy",
-    "relevance": 0.0, "init": "subset", "multi_class": "joint", "start_scale": 3.0,
-    "columns": "knots", "step_size": 0.1, "shrinkage": 0.1, "search": False,
+ONE_PLANE = {  # a class is one plane: logistic regression over hats along the columns
+    "n_planes": 1, "units": 1, "learn_from": "all", "columns": "knots", "step_size": 0.1,
+    "shrinkage": 0.1, "max_iter": 40,
 }  # fmt: skip
 
 
@@ -134,8 +134,8 @@ CANDIDATES: Mapping[str, Candidate] = {
                   _tuned(AMMClassifier)),
         Candidate("polyplane", PLANES, "polyplane", "soft maxima of planes over bent columns",
                   lambda X: Setting(PolyplaneClassifier)),
-        Candidate("additive", ADDITIVE, "polyplane", "one curve a column, added up",
-                  lambda X: Setting(PolyplaneClassifier, ONE_PLANE)),
+        Candidate("additive", ADDITIVE, "soft-planes", "one curve a column, added up",
+                  lambda X: Setting(SoftPlanesClassifier, ONE_PLANE)),
         Candidate("huller", KERNEL, "huller", "an online SVM with the RBF kernel", _huller,
                   growth=1.7, unit="vectors"),
         Candidate("cpm", PLANES, "cpm", "a convex polytope around each class",

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler
 
-from polyplane import AMMClassifier, PolyplaneClassifier, read
+from polyplane import AMMClassifier, SoftPlanesClassifier, read
 from polyplane.cli.failures import BAD_CALL, BAD_INPUT
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
@@ -203,8 +203,8 @@ def test_chunks_do_not_matter(call, tmp_path):
     X = sp.random_array((20_000, 30), density=0.2, random_state=generator, dtype=np.float32).tocsr()
     y = np.asarray(X[:, [0]].toarray() > X[:, [1]].toarray()).ravel().astype(np.int64)
     set_ = {"n_planes": 2, "start_scale": 3.0, "step_size": 0.3, "columns": "plain", "max_iter": 1,
-            "search": False}  # fmt: skip
-    model = PolyplaneClassifier(random_state=0, **set_).fit(X[:500], y[:500])
+            }  # fmt: skip
+    model = SoftPlanesClassifier(random_state=0, **set_).fit(X[:500], y[:500])
     write_model(SavedModel(model), tmp_path / "m.model")
     write(tmp_path / "rows.libsvm.gz", [Chunk(sp.csr_matrix(X), y)])
     done = call("predict", tmp_path / "m.model", tmp_path / "rows.libsvm.gz")

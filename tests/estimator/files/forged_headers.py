@@ -35,8 +35,8 @@ MACHINES = [
     pp.CPMClassifier(n_planes=2, max_iter=1, early_stopping=True),
     pp.Poly2Classifier(max_iter=1),
     pp.SAMMClassifier(max_iter=1),
-    pp.PolyplaneClassifier(
-        n_planes=2, columns="knots", step_size=0.3, max_iter=1, search=False, directions="principal"
+    pp.SoftPlanesClassifier(
+        n_planes=2, columns="knots", step_size=0.3, max_iter=1, directions="principal"
     ),
     pp.HullerClassifier(C=1.0),
     pp.LaSVMClassifier(multi_class="ovr"),
@@ -49,7 +49,7 @@ def sound_models():
     for machine in MACHINES:
         yield machine.set_params(random_state=0).fit(X, Y)
     yield make_pipeline(StandardScaler(), pp.MMClassifier(max_iter=1)).fit(X, Y)
-    yield pp.PolyplaneClassifier(random_state=0).partial_fit(X, Y)
+    yield pp.SoftPlanesClassifier(random_state=0).partial_fit(X, Y)
 
 
 def nodes_of(values, path=()):
@@ -74,7 +74,7 @@ def changed(values, path, value):
 
 SHOWN = (
     "planes_", "planes_per_class_", "n_support_", "support_vectors_", "dual_coef_", "history_",
-    "n_steps_", "n_iter_", "classes_", "settings_", "alpha_", "entropy_", "gamma_",
+    "n_steps_", "n_iter_", "classes_", "alpha_", "entropy_", "gamma_",
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ X[:, 3] = GENERATOR.integers(0, 5, 240)
 Y = (np.floor(X[:, 0]) + np.floor(X[:, 1]) + X[:, 3]).astype(np.int64) % 4
 NAMES = np.array(["ä", "b", "c", "d"])[Y]
 NEW = (GENERATOR.standard_normal((300, 4)) * 2).astype(np.float32)
-OURS = {"n_planes": 3, "step_size": 0.3, "start_scale": 1.0, "max_iter": 3, "search": False}
+OURS = {"n_planes": 3, "step_size": 0.3, "start_scale": 1.0, "max_iter": 3}
 MACHINES = [
     pp.PegasosClassifier(),
     pp.PegasosClassifier(fit_intercept=False, multi_class="ovr"),
@@ -35,10 +35,10 @@ MACHINES = [
     pp.SAMMClassifier(mu=1e-3),
     pp.CPMClassifier(n_planes=3),
     pp.CPMClassifier(n_planes=3, sides="negative", multi_class="ovr"),
-    pp.PolyplaneClassifier(columns="plain", **OURS),
-    pp.PolyplaneClassifier(columns="rank", multi_class="ovo", **OURS),
-    pp.PolyplaneClassifier(columns="knots", n_estimators=2, **OURS),
-    pp.PolyplaneClassifier(columns="knots", multi_class="ovr", directions="principal", **OURS),
+    pp.SoftPlanesClassifier(columns="plain", **OURS),
+    pp.SoftPlanesClassifier(columns="rank", multi_class="ovo", **OURS),
+    pp.SoftPlanesClassifier(columns="knots", n_estimators=2, **OURS),
+    pp.SoftPlanesClassifier(columns="knots", multi_class="ovr", directions="principal", **OURS),
     pp.Poly2Classifier(coef0=0.5),
     pp.Poly2Classifier(n_hash=9, gamma=0.3),
     pp.HullerClassifier(C=1.0),
@@ -88,7 +88,7 @@ def test_planes_of_few_of_many_columns_are_described_too(tmp_path):
     wide, new = np.zeros((240, 900), np.float32), np.zeros((300, 900), np.float32)
     wide[:, columns], new[:, columns] = X, NEW
     ours = OURS | {"columns": "auto"}
-    model = pp.PolyplaneClassifier(random_state=0, **ours).fit(sp.csr_matrix(wide), Y)
+    model = pp.SoftPlanesClassifier(random_state=0, **ours).fit(sp.csr_matrix(wide), Y)
     pp.save(model, tmp_path / "model")
     assert "prediction.features.columns.used" in ModelFile(tmp_path / "model").arrays
     assert_predicts_alike(model, tmp_path / "model", sp.csr_matrix(new), new)

@@ -48,7 +48,7 @@ from tests.real_data import raw_table
 polars = pytest.importorskip("polars")
 pytestmark = pytest.mark.compiled
 N_LINES = 700
-MACHINE = pp.PolyplaneClassifier(search=False, n_planes=2, max_iter=2, random_state=0)
+MACHINE = pp.SoftPlanesClassifier(n_planes=2, max_iter=2, random_state=0)
 LINEAR = pp.PegasosClassifier(max_iter=1, random_state=0)
 
 

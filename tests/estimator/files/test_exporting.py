@@ -26,7 +26,7 @@ from polyplane import (
     LaSVMClassifier,
     PegasosClassifier,
     Poly2Classifier,
-    PolyplaneClassifier,
+    SoftPlanesClassifier,
 )
 from polyplane.estimator.files.exporting import to_c, to_onnx
 from polyplane.model.format.model_file import ModelError
@@ -48,19 +48,19 @@ VARIANTS = [
     CPMClassifier(multi_class="ovr", sides="negative"),
     Poly2Classifier(n_hash=20, multi_class="ovr"),
     Poly2Classifier(n_hash=20, fit_intercept=False, coef0=0.5),
-    PolyplaneClassifier(columns="knots", multi_class="ovr", n_estimators=2, **SET),
-    PolyplaneClassifier(columns="rank", multi_class="ovo", combine="vote", **SET),
+    SoftPlanesClassifier(columns="knots", multi_class="ovr", n_estimators=2, **SET),
+    SoftPlanesClassifier(columns="rank", multi_class="ovo", combine="vote", **SET),
     LaSVMClassifier(kernel="sigmoid", gamma=0.1, coef0=-0.5),
 ]
 OF_TWO_CLASSES = [
     AMMClassifier(), CPMClassifier(sides="negative"), Poly2Classifier(), HullerClassifier(),
-    PolyplaneClassifier(columns="knots", n_estimators=2, directions="principal", **SET),
-    PolyplaneClassifier(columns="fine", relevance=2.0, **SET),
+    SoftPlanesClassifier(columns="knots", n_estimators=2, directions="principal", **SET),
+    SoftPlanesClassifier(columns="fine", relevance=2.0, **SET),
 ]  # fmt: skip
 IN_STREAMS = [
     AMMClassifier(), AMMClassifier(n_estimators=2), AMMClassifier(multi_class="ovo"),
     CPMClassifier(), CPMClassifier(sides="negative", multi_class="ovr"),
-    PolyplaneClassifier(**SET), PolyplaneClassifier(multi_class="ovo", **SET),
+    SoftPlanesClassifier(**SET), SoftPlanesClassifier(multi_class="ovo", **SET),
     KernelPegasosClassifier(), HullerClassifier(multi_class="ovr"),
 ]  # fmt: skip
 NEVER_SEEN = pytest.mark.parametrize(
@@ -186,7 +186,7 @@ SCALERS = [
     [MinMaxScaler()],
     ["passthrough", MaxAbsScaler(), StandardScaler()],
 ]
-IN_PIPELINES = [AMMClassifier(), PolyplaneClassifier(columns="knots", **SET), LaSVMClassifier()]
+IN_PIPELINES = [AMMClassifier(), SoftPlanesClassifier(columns="knots", **SET), LaSVMClassifier()]
 
 
 @pytest.mark.compiled

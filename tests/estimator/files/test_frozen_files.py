@@ -48,24 +48,23 @@ def models():
     yield "amm", pp.AMMClassifier(random_state=0).fit(FLOWERS, NAMES)
     yield (
         "knots",
-        pp.PolyplaneClassifier(
-            n_planes=2, columns="knots", step_size=0.3, max_iter=2, random_state=0, search=False
+        pp.SoftPlanesClassifier(
+            n_planes=2, columns="knots", step_size=0.3, max_iter=2, random_state=0
         ).fit(FLOWERS, KINDS),
     )
     yield "cpm", pp.CPMClassifier(n_planes=2, max_iter=2, random_state=0).fit(FLOWERS, KINDS)
     yield "samm", pp.SAMMClassifier(random_state=0).fit(FLOWERS, KINDS > 0)
     yield "lasvm", pp.LaSVMClassifier(random_state=0).fit(FLOWERS, KINDS)
     yield "pegasos", pp.KernelPegasosClassifier(random_state=0).fit(FLOWERS, KINDS)
-    turned = pp.PolyplaneClassifier(
+    turned = pp.SoftPlanesClassifier(
         n_planes=2,
         columns="knots",
         directions="principal",
         max_iter=2,
         random_state=0,
-        search=False,
     )
     yield "turned", turned.fit(FLOWERS, KINDS)
-    yield "stream", pp.PolyplaneClassifier(random_state=0).partial_fit(FLOWERS, KINDS)
+    yield "stream", pp.SoftPlanesClassifier(random_state=0).partial_fit(FLOWERS, KINDS)
     yield (
         "scaled",
         make_pipeline(MaxAbsScaler(), pp.MMClassifier(random_state=0)).fit(FLOWERS, KINDS),

@@ -60,11 +60,11 @@ def test_large_numbers_are_scaled_in_double_precision():
     assert not layout.sources[3].is_scaled
 
 
-@pytest.mark.parametrize("estimator", [pp.PolyplaneClassifier, pp.AMMClassifier])
+@pytest.mark.parametrize("estimator", [pp.SoftPlanesClassifier, pp.AMMClassifier])
 def test_a_classifier_learns_from_large_numbers(estimator, tmp_path):
     frame, y = events()
     model = estimator(random_state=0).fit(frame, y)
-    if estimator is pp.PolyplaneClassifier:  # the other does not scale ages
+    if estimator is pp.SoftPlanesClassifier:  # the other does not scale ages
         assert model.score(frame, y) > 0.9
     expected = model.decision_function(frame)
     for i in (0, N - 1):

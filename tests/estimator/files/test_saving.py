@@ -43,7 +43,7 @@ MACHINES = [name for name in pp.__all__ if name.endswith("Classifier")]
 def quick(name, **parameters):
     """A machine that is trained in no time."""
     machine = getattr(pp, name)
-    if name == "PolyplaneClassifier":
+    if name == "SoftPlanesClassifier":
         parameters = {
             "n_planes": 3,
             "columns": "knots",
@@ -72,11 +72,11 @@ def test_a_loaded_model_predicts_and_learns_the_same_bits(name, tmp_path):
             np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
             np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
         for one in (model, loaded):  # a class and a column that are new
-            wider = PIXELS if name == "PolyplaneClassifier" else np.hstack([NEW, PIXELS[:, :1]])
+            wider = PIXELS if name == "SoftPlanesClassifier" else np.hstack([NEW, PIXELS[:, :1]])
             one.partial_fit(wider[:50], np.where(DIGITS[:50] == 2, 7, DIGITS[:50]))
-        if name != "PolyplaneClassifier":
+        if name != "SoftPlanesClassifier":
             break
-    again = PIXELS if name == "PolyplaneClassifier" else np.hstack([PIXELS, PIXELS[:, :1]])
+    again = PIXELS if name == "SoftPlanesClassifier" else np.hstack([PIXELS, PIXELS[:, :1]])
     np.testing.assert_array_equal(loaded.decision_function(again), model.decision_function(again))
     assert 7 in loaded.classes_
 
@@ -127,7 +127,7 @@ def test_a_scaler_comes_along(scaler, tmp_path):
 
 
 def test_the_first_rows_of_a_stream_are_kept(tmp_path):
-    model = pp.PolyplaneClassifier(random_state=1).partial_fit(PIXELS[:100], DIGITS[:100])
+    model = pp.SoftPlanesClassifier(random_state=1).partial_fit(PIXELS[:100], DIGITS[:100])
     loaded = kept(model, tmp_path)
     for one in (model, loaded):
         one.partial_fit(PIXELS[100:], DIGITS[100:])
@@ -179,7 +179,7 @@ def sound_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sound")
     for name in MACHINES:
         pp.save(quick(name).fit(PIXELS, DIGITS), folder / name)
-    pp.save(pp.PolyplaneClassifier().partial_fit(PIXELS[:99], DIGITS[:99]), folder / "stream")
+    pp.save(pp.SoftPlanesClassifier().partial_fit(PIXELS[:99], DIGITS[:99]), folder / "stream")
     return Sound({path.name: read_file(path) for path in folder.iterdir()})
 
 
@@ -309,9 +309,9 @@ MODEL = [*PLANES, "models", 0]
         ("LaSVMClassifier", [*KERNEL, "models", 0, "rule", "n_reprocess"], 0.5, "rule is of anoth"),
         ("LaSVMClassifier", [*KERNEL, "offset"], 1e300, "offset is 1e\\+300, out of its range"),
         ("LaSVMClassifier", [*KERNEL, "seen"], -1, "seen is -1, which is not a whole number"),
-        ("PolyplaneClassifier", ["prediction", "found"], {}, "has not been found"),
-        ("PolyplaneClassifier", [*PLANES, "columns"], None, "columns are of another machine"),
-        ("PolyplaneClassifier", ["prediction", "features", "columns"], None, "planes have other"),
+        ("SoftPlanesClassifier", ["prediction", "found"], {}, "has not been found"),
+        ("SoftPlanesClassifier", [*PLANES, "columns"], None, "columns are of another machine"),
+        ("SoftPlanesClassifier", ["prediction", "features", "columns"], None, "planes have other"),
         ("Poly2Classifier", ["prediction", "features", "products", "gamma"], 0.0, "gamma must be"),
         ("Poly2Classifier", ["prediction", "features", "products"], None, "planes have other"),
         ("CPMClassifier", ["prediction", "parameters", "n_estimators"], 10**400, "beyond all"),
@@ -327,7 +327,7 @@ def test_a_value_of_another_kind_is_refused(sound, name, place, value, words, tm
 
 def test_hats_that_begin_at_the_end_of_int32_are_refused(sound, tmp_path):
     name = "training.planes.columns.scales.first_hat"
-    values, arrays = sound["PolyplaneClassifier"]
+    values, arrays = sound["SoftPlanesClassifier"]
     first = arrays[name].copy()
     n_hats = arrays[name.replace("first_hat", "n_hats")]
     column = tuple(np.argwhere(n_hats > 0)[0])
@@ -379,7 +379,7 @@ def test_no_value_of_a_header_breaks_what_is_done_with_a_model():
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ["AMMClassifier", "HullerClassifier", "PolyplaneClassifier"])
+@pytest.mark.parametrize("name", ["AMMClassifier", "HullerClassifier", "SoftPlanesClassifier"])
 def test_numbers_that_are_none_are_refused(sound, name, wrong, tmp_path):
     values, arrays = sound[name]
     for array_name, array in arrays.items():

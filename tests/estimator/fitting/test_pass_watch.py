@@ -20,7 +20,7 @@ X, Y = PIXELS[:300], DIGITS[:300]
 X_LATER, Y_LATER = PIXELS[300:400], DIGITS[300:400]
 SETS = [(X, Y), (X_LATER, Y_LATER)]
 SMALL = {"amm": pp.AMMClassifier(max_iter=4), "huller": pp.HullerClassifier(max_iter=3),
-         "polyplane": pp.PolyplaneClassifier(n_planes=2, search=False, max_iter=4)}  # fmt: skip
+         "polyplane": pp.SoftPlanesClassifier(n_planes=2, max_iter=4)}  # fmt: skip
 
 
 @pytest.fixture(params=SMALL)
@@ -72,9 +72,7 @@ def test_results_are_those_of_the_model_after_each_pass(machine):
 
 
 def test_the_last_pass_is_the_model_unless_it_is_compressed():
-    model = pp.PolyplaneClassifier(
-        n_planes=2, search=False, max_iter=3, compress=False, random_state=0
-    )
+    model = pp.SoftPlanesClassifier(n_planes=2, max_iter=3, compress=False, random_state=0)
     model.fit(X, Y, eval_set=(X_LATER, Y_LATER))
     expected = log_loss(Y_LATER, model.predict_proba(X_LATER), labels=model.classes_)
     assert model.evals_result_["valid_0"]["log_loss"][-1] == pytest.approx(expected)
@@ -169,11 +167,11 @@ def test_partial_fit_leaves_the_results_of_the_fit(machine):
 # ---- early stopping ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [pp.AMMClassifier, pp.PolyplaneClassifier])
+@pytest.mark.parametrize("kind", [pp.AMMClassifier, pp.SoftPlanesClassifier])
 def test_early_stopping_goes_by_the_last_set(kind):
     settings = {"max_iter": 30, "early_stopping": True, "n_iter_no_change": 2, "random_state": 0}
-    if kind is pp.PolyplaneClassifier:
-        settings |= {"search": False, "n_planes": 2}
+    if kind is pp.SoftPlanesClassifier:
+        settings |= {"n_planes": 2}
     by_rows = kind(**settings).fit(X, Y, X_val=X_LATER, y_val=Y_LATER)
     by_sets = kind(**settings).fit(X, Y, eval_set=SETS)
     assert_same(by_rows, by_sets)

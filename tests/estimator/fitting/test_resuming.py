@@ -63,7 +63,7 @@ MACHINES = {
     "cpm": pp.CPMClassifier(max_iter=3, n_planes=4),
     "cpm by steps": pp.CPMClassifier(max_steps=300, n_planes=4, multi_class="ovr"),
     "poly2": pp.Poly2Classifier(max_iter=2),
-    "polyplane": pp.PolyplaneClassifier(n_planes=3, columns="rank", max_iter=4),
+    "polyplane": pp.SoftPlanesClassifier(n_planes=3, columns="rank", max_iter=4),
     "huller": pp.HullerClassifier(max_iter=2),
     "lasvm": pp.LaSVMClassifier(max_iter=2, multi_class="ovr"),
     "lasvm on a budget": pp.LaSVMClassifier(max_iter=2, budget=20, cache_mb=1),

@@ -16,7 +16,7 @@ from polyplane import (
     HullerClassifier,
     LaSVMClassifier,
     MMClassifier,
-    PolyplaneClassifier,
+    SoftPlanesClassifier,
 )
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import read, stream
@@ -202,7 +202,7 @@ def test_fit_hands_a_stream_on(machine, path):
 
 @pytest.mark.compiled
 def test_the_machine_to_try_first_learns_from_a_stream(path):
-    model = PolyplaneClassifier(max_iter=1, random_state=0).fit(stream(path))
+    model = SoftPlanesClassifier(max_iter=1, random_state=0).fit(stream(path))
     X, y = read(path)
     assert model.predict(X).shape == y.shape
 

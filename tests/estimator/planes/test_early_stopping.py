@@ -10,8 +10,8 @@ from polyplane import (
     GAMMClassifier,
     MMClassifier,
     PegasosClassifier,
-    PolyplaneClassifier,
     SAMMClassifier,
+    SoftPlanesClassifier,
 )
 from tests.definition import visits
 
@@ -185,19 +185,18 @@ def test_chunks_are_visited_whole(online):
 def test_held_out_rows_are_seen_as_predictions_see_them(columns, monkeypatch):
     """Not as steps do, whose columns are mapped already."""
     far = np.hstack([100 + 10 * X, GENERATOR.normal(size=(40, 2)).astype(np.float32)])
-    model = PolyplaneClassifier(
-        n_planes=2, columns=columns, step_size=0.3, start_scale=3.0, max_iter=1, compress=False,
-        search=False,
-        early_stopping=True, validation_fraction=0.5, random_state=0,
+    model = SoftPlanesClassifier(
+        n_planes=2, columns=columns, max_iter=1, compress=False, early_stopping=True,
+        validation_fraction=0.5, random_state=0,
     )  # fmt: skip
-    seen, true_error = [], PolyplaneClassifier._error
+    seen, true_error = [], SoftPlanesClassifier._error
 
     def error(self, training, data, order):
         found = true_error(self, training, data, order)
         seen.append((order, found))
         return found
 
-    monkeypatch.setattr(PolyplaneClassifier, "_error", error)
+    monkeypatch.setattr(SoftPlanesClassifier, "_error", error)
     model.fit(far, Y)
     ((order, found),) = seen
     assert found == np.mean(model.predict(far[order]) != Y[order])

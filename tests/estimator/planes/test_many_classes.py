@@ -17,7 +17,7 @@ MACHINES = [
     pp.PegasosClassifier(multi_class="ovo", max_iter=1),
     pp.CPMClassifier(n_planes=2, max_iter=1),
     pp.MMClassifier(n_planes=2, multi_class="ovo", max_iter=1),
-    pp.PolyplaneClassifier(multi_class="ovo", **SMALL),
+    pp.SoftPlanesClassifier(multi_class="ovo", **SMALL),
     pp.LaSVMClassifier(),
 ]
 

@@ -9,7 +9,7 @@ import polyplane as pp
 from polyplane.estimator.planes import what_if
 
 MACHINES = [
-    pp.PolyplaneClassifier(search=False, n_planes=2, max_iter=3, random_state=0),
+    pp.SoftPlanesClassifier(n_planes=2, max_iter=3, random_state=0),
     pp.AMMClassifier(max_iter=3, random_state=0),
     pp.PegasosClassifier(max_iter=3, multi_class="ovo", random_state=0),
 ]

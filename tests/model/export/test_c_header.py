@@ -14,7 +14,7 @@ from polyplane import (
     LaSVMClassifier,
     PegasosClassifier,
     Poly2Classifier,
-    PolyplaneClassifier,
+    SoftPlanesClassifier,
 )
 from polyplane.estimator.files.exporting import to_c
 from polyplane.model.export import c_text
@@ -38,8 +38,8 @@ VARIANTS = [
     AMMClassifier(multi_class="ovo", combine="margin"),
     CPMClassifier(sides="negative", multi_class="ovr"),
     Poly2Classifier(),
-    PolyplaneClassifier(columns="knots", multi_class="ovo", directions="principal", **SET),
-    PolyplaneClassifier(columns="plain", multi_class="ovr", **SET),
+    SoftPlanesClassifier(columns="knots", multi_class="ovo", directions="principal", **SET),
+    SoftPlanesClassifier(columns="plain", multi_class="ovr", **SET),
     HullerClassifier(),
     LaSVMClassifier(kernel="poly"),
     KernelPegasosClassifier(kernel="sigmoid", multi_class="ovr"),
@@ -112,8 +112,8 @@ def test_sparse_rows_score_like_dense_ones(tmp_path):
     ("variant", "has_sparse_rows"),
     [
         (AMMClassifier(), True),
-        (PolyplaneClassifier(columns="plain", **SET), True),
-        (PolyplaneClassifier(columns="knots", **SET), False),
+        (SoftPlanesClassifier(columns="plain", **SET), True),
+        (SoftPlanesClassifier(columns="knots", **SET), False),
         (Poly2Classifier(), False),
         (HullerClassifier(), False),
     ],

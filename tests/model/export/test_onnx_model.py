@@ -13,7 +13,7 @@ from polyplane import (
     LaSVMClassifier,
     PegasosClassifier,
     Poly2Classifier,
-    PolyplaneClassifier,
+    SoftPlanesClassifier,
 )
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.products import poly2_rows
@@ -160,9 +160,7 @@ def test_mapped_columns_have_the_same_bits(kind):
 def test_rows_of_infinities_do_not_stop_the_session():
     seen = few_valued()
     y = (seen[:, 0] > 1).astype(int)
-    model = PolyplaneClassifier(columns="knots", n_planes=2, start_scale=3.0, step_size=0.3,
-        search=False,
-                                max_iter=1, init="subset", random_state=0)  # fmt: skip
+    model = SoftPlanesClassifier(columns="knots", n_planes=2, max_iter=1, random_state=0)
     made = to_onnx(model.fit(seen, y))
     strange = np.array([[np.inf, 0, 0], [0, -np.inf, 0], [np.nan, 0, 0]], np.float32)
     assert run_onnx(made, strange)["label"].shape == (3,)
@@ -199,9 +197,7 @@ def test_rows_of_whole_numbers_have_the_same_bits_where_sums_are_whole():
     "model",
     [
         AMMClassifier(multi_class="ovo"),
-        PolyplaneClassifier(columns="knots", n_planes=2, start_scale=3.0, step_size=0.3,
-            search=False,
-                            init="subset", multi_class="ovr"),
+        SoftPlanesClassifier(columns="knots", n_planes=2, multi_class="ovr"),
         Poly2Classifier(n_hash=10),
         LaSVMClassifier(),
     ],

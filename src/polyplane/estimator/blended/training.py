@@ -20,7 +20,8 @@ class Member:
     """An estimator of a blend."""
 
     name: str  # of its recipe
-    weight: float  # factor of its scores
+    share: float  # of the blend, in which shares sum to 1
+    weight: float  # factor of its scores: the share, times what makes them log-odds
     estimator: Any
     is_done: bool = True  # False while it is still to be trained on all rows
 

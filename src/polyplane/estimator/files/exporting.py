@@ -13,7 +13,7 @@ from polyplane.estimator.files.fitted import fitted_of, scaler_of, sklearn_scale
 from polyplane.estimator.fitting.thread_safety import view_of
 from polyplane.estimator.input.tables import TableRows, layout_of, width_of
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.model.export.content import Exported
 from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
 from polyplane.model.format.model_file import ModelError
@@ -85,7 +85,7 @@ def _steps(model: Any) -> Sequence[Any]:
     """The steps that do something, of which the last is a classifier of ours, all fitted."""
     steps = steps_of(model)
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
-    if not steps or not isinstance(steps[-1], HyperplaneClassifier | KernelClassifier):
+    if not steps or not isinstance(steps[-1], PlanePrediction | KernelClassifier):
         found = type(steps[-1] if steps else model).__name__
         raise ModelError(
             f"{found} cannot be exported: give a fitted polyplane classifier, or a pipeline of "

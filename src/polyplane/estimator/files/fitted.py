@@ -15,12 +15,12 @@ from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import record_of, training_of
 from polyplane.estimator.parameters import REGISTRY, check_parameters
 from polyplane.estimator.planes.hyperplane_classifier import (
-    HyperplaneClassifier,
     become,
+    computed_from_rows,
     features_of,
     found_by,
-    settles_alpha,
 )
+from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.model.format.algorithm_names import class_name_of, short_name
 from polyplane.model.format.checks import LARGEST_COUNT, need
 from polyplane.model.format.model_file import ModelError
@@ -45,7 +45,7 @@ def fitted_of(estimator: Any) -> FittedModel:
     training = training_of(estimator)
     layout = layout_of(estimator)
     names = vars(estimator).get("feature_names_in_") if layout is None else None
-    is_planes = isinstance(estimator, HyperplaneClassifier)
+    is_planes = isinstance(estimator, PlanePrediction)
     return FittedModel(
         algorithm=short_name(type(estimator).__name__),
         labels=training.classes,
@@ -64,6 +64,7 @@ def fitted_of(estimator: Any) -> FittedModel:
         history=estimator.history_ if is_planes else np.empty(0, HISTORY),
         version=polyplane.__version__,
         table=None if layout is None else layout.to_dict(),
+        fit_report=vars(estimator).get("_fit_report"),
     )
 
 
@@ -77,7 +78,7 @@ def estimator_of(model: FittedModel) -> Any:
     machine: Any = getattr(polyplane, str(name))
     need(machine in REGISTRY.values(), f"there is no algorithm {model.algorithm!r}")
     need(
-        issubclass(machine, HyperplaneClassifier) == model.has_planes,
+        issubclass(machine, PlanePrediction) == model.has_planes,
         "a record is of another machine",
     )
     made = machine(**model.parameters)
@@ -92,6 +93,8 @@ def estimator_of(model: FittedModel) -> Any:
     need(model.alpha is not None, "there is no alpha")
     need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
     become(made, model)
+    if model.fit_report is not None:
+        made._fit_report = dict(model.fit_report)
     _check_found(made)
     return made
 
@@ -111,8 +114,7 @@ def _check_found(estimator: Any) -> None:
     need("auto" not in found.values(), "a setting has not been found")
     _check_settings(type(estimator)(**found))
     open_ = {name for name, value in given.items() if isinstance(value, str) and value == "auto"}
-    if settles_alpha(estimator):
-        open_ -= {"alpha"}
+    open_ -= set(computed_from_rows(estimator))
     need(open_ <= found.keys(), "a setting has not been found")
 
 

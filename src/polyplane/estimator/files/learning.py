@@ -30,9 +30,9 @@ from polyplane.estimator.online_classifier import (
     training_of,
 )
 from polyplane.estimator.planes.hyperplane_classifier import (
+    computed_from_rows,
     expected_of,
     own_of_fitted,
-    settles_alpha,
 )
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import LEAST_CHOICE, PlaneTraining
@@ -184,7 +184,7 @@ def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
     need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
     _check_owners(model.planes, model)
     model.own.check(model.planes)
-    is_used = not settles_alpha(estimator)
+    is_used = "alpha" not in computed_from_rows(estimator)
     is_right = LEAST_ALPHA <= model.alpha <= 1 / LEAST_ALPHA
     need(not is_used or is_right, "an alpha is out of its range")
 

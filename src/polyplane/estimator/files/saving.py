@@ -7,9 +7,8 @@ arrays are stored is settled by `model/format/model_file.py`.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn import pipeline
@@ -18,6 +17,8 @@ import polyplane
 from polyplane.data.table.layout import Layout
 from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import aligned_zeros
+from polyplane.estimator.blended.training import BlendedTraining
+from polyplane.estimator.files.blends import PackedModel, read_blend, write_blend
 from polyplane.estimator.files.finished_training import FinishedTraining
 from polyplane.estimator.files.fitted import (
     estimator_of,
@@ -32,7 +33,8 @@ from polyplane.estimator.fitting.thread_safety import at_rest, forget_finished, 
 from polyplane.estimator.input.tables import TableRows, give_layout
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import give_training, training_of
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier, own_of_fitted
+from polyplane.estimator.planes.hyperplane_classifier import own_of_fitted
+from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.model.format.model_file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer
@@ -103,7 +105,7 @@ def _saved(model: Any) -> SavedModel:
 def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
     """Write a model file, whole or not at all; a model that is being trained is waited for."""
     estimator = saved.estimator
-    if not isinstance(estimator, HyperplaneClassifier | KernelClassifier):
+    if not isinstance(estimator, PlanePrediction | KernelClassifier):
         raise ModelError(f"{estimator!r} is not a polyplane classifier, which a model file holds")
     with at_rest(estimator):
         if training_of(estimator) is None:
@@ -133,7 +135,10 @@ def _contents(saved: SavedModel, training: bool) -> tuple[dict[str, Any], dict[s
     out, estimator = Writer(), saved.estimator
     values = {"prediction": write_prediction(fitted_model(saved), out), "training": None}
     if training and not isinstance(training_of(estimator), FinishedTraining):
-        values["training"] = write_training(estimator, out)
+        is_blend = isinstance(training_of(estimator), BlendedTraining)
+        values["training"] = (
+            write_blend(estimator, out, packed) if is_blend else write_training(estimator, out)
+        )
     return values, out.arrays
 
 
@@ -149,8 +154,11 @@ def _read_contents(values: Any, arrays: dict[str, Array], path: Any) -> SavedMod
     with refusing(path):
         model = read_prediction(values, Reader(arrays))
         estimator = estimator_of(model)
-        if values.get("training") is not None:
-            read_training(values["training"], arrays, estimator, model)
+        plain = values.get("training")
+        if isinstance(plain, dict) and "blend" in plain:
+            read_blend(plain, arrays, estimator, model, unpacked)
+        elif plain is not None:
+            read_training(plain, arrays, estimator, model)
         else:
             own = own_of_fitted(estimator, model) if model.has_planes else None
             give_training(estimator, FinishedTraining(model, own))
@@ -160,18 +168,6 @@ def _read_contents(values: Any, arrays: dict[str, Array], path: Any) -> SavedMod
 
 
 # ---- without a file ----------------------------------------------------------------------
-
-
-class PackedModel(NamedTuple):
-    """What a model file would hold, to travel between processes as plain arrays."""
-
-    values: str  # JSON
-    arrays: Mapping[str, Array]
-    shape_of_planes: tuple[int, ...] | None = None  # that stay behind: the training tells them
-
-    def count_bytes(self) -> int:
-        """How many travel."""
-        return len(self.values) + sum(array.nbytes for array in self.arrays.values())
 
 
 def packed(estimator: Any, *, training: bool = True) -> PackedModel:

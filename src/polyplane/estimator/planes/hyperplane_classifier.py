@@ -84,8 +84,18 @@ from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
 __all__ = [
-    "ALPHAS", "ExpectedModel", "HyperplaneClassifier", "RowsToTry", "become", "expected_of",
-    "features_of", "found_by", "give_planes", "own_of_fitted", "rows_to_try", "settles_alpha",
+    "ALPHAS",
+    "ExpectedModel",
+    "HyperplaneClassifier",
+    "RowsToTry",
+    "become",
+    "computed_from_rows",
+    "expected_of",
+    "features_of",
+    "found_by",
+    "give_planes",
+    "own_of_fitted",
+    "rows_to_try",
 ]  # fmt: skip
 
 ALPHAS = tuple(10.0**-k for k in range(2, 8))  # section 4 of the AMM paper
@@ -105,6 +115,7 @@ class HyperplaneClassifier(PlanePrediction, PlaneLearner, TrainedClassifier):
     """
 
     FOUND_ON_ALL_ROWS: ClassVar[tuple[str, ...]] = ("alpha",)  # where they are 'auto'
+    COMPUTED_FROM_ROWS: ClassVar[tuple[str, ...]] = ()  # 'auto' is no value that could be set
 
     alpha: float | str = parameter(
         default=1e-4,
@@ -551,9 +562,10 @@ def found_by(machine: Any) -> dict[str, Any]:
     return found
 
 
-def settles_alpha(machine: Any) -> bool:
-    """Whether alpha is settled anew by each fit, so that 'auto' stands for no one number."""
-    return bool(machine._is_soft())
+def computed_from_rows(machine: Any) -> tuple[str, ...]:
+    """Return the parameters whose 'auto' stands for what each fit computes from its rows."""
+    names: tuple[str, ...] = machine.COMPUTED_FROM_ROWS
+    return names
 
 
 def become(machine: Any, model: FittedModel) -> None:

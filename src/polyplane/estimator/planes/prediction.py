@@ -31,7 +31,7 @@ __all__ = ["PlanePrediction", "wrong_rows_of"]
 class PlanePrediction:
     """A hyperplane machine as its users ask it."""
 
-    _training: PlaneTraining
+    _training: Any
     combine: str
     n_jobs: Any
     predict: Any
@@ -217,14 +217,14 @@ class PlanePrediction:
     def n_steps_(self) -> int:
         """Rows visited since training began, by all models together."""
         check_fitted(self)
-        return self._training.n_steps
+        return int(self._training.n_steps)
 
     @property
     @reads_alone
     def alpha_(self) -> float:
         """The alpha in use: the one given, or the one found by alpha='auto'."""
         check_fitted(self)
-        return self._training.models[0].alpha
+        return float(self._training.models[0].alpha)
 
     @property
     @reads_alone

@@ -27,7 +27,7 @@ __all__ = ["compress_model", "needed_planes"]
 ROWS_TO_COMPRESS = 4_000
 LEAST_CHANGE, MOST_CHANGE = 1e-3, 3e-3  # of the mean probability of a row's class: planes may go
 CHANGE_OF_MISS = 0.015  # the same as a share of what probabilities lack: clean data want less
-LEAST_SHARE = 0.2  # in a blend: with less, planes would still not change by more
+LEAST_SHARE = 0.5  # in a blend: with less, planes would still not change by more
 SHARES_AT_ONCE = (0.25, 0.05, 0.01)  # of the planes, that go between two looks; in the end one
 MOST_LOG_ODDS = 700.0  # which float64 can hold as odds
 

@@ -401,6 +401,8 @@ def _check_model(model: FittedModel) -> None:
     )
     need(model.call is not None, "there is no record of how it was trained")
     n_models = record.decomposition.n_problems() * getattr(record, "n_estimators", 1)
+    if isinstance(record, PlaneRecord) and record.group_weights is not None:
+        n_models = record.n_groups  # of a blend, in which each model has a group at least
     need(bool((model.history["model"] < n_models).all()), "a history is of no model")
     if isinstance(record, KernelRecord):
         need(features is None, "support vectors have features")
@@ -459,6 +461,7 @@ PREDICTION = Table(
         "version": Text(),
         "table": Json(),
         "call": Json(),
+        "fit_report": Json(),
     },
     {
         "columns": "n_columns", "probabilities": "has_probabilities", "dense": "is_dense",

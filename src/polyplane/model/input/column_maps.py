@@ -438,12 +438,13 @@ def column_map(
     must_map: bool = False,
     turns: bool = False,
     scores: str = "values",
+    known_turn: Turn | None = None,
 ) -> ColumnMap:
     """The map of this kind for dense or CSR rows, found from the rows of `order`.
 
     Columns left alone may leave out those that none of all rows uses. Texts and images are left
     alone, unless they must be mapped. Directions are there if it turns, and can: plain columns do
-    not.
+    not. A `known_turn` gives the directions of another map of the same columns.
     """
     if kind not in (AS_IS, *KINDS):
         raise ValueError(f"columns must be one of {', '.join((AS_IS, *KINDS))}, not {kind!r}.")
@@ -458,7 +459,9 @@ def column_map(
         return ColumnMap(None, n_columns, n_features, length, used)
     some = _evenly_spaced(order, 0 if kind == "plain" else ROWS_LOOKED_AT)
     values = _values(rows, some, n_columns)
-    turn = _turn(values, statistics) if turns and kind != "plain" else None
+    turn = known_turn
+    if turn is None and turns and kind != "plain":
+        turn = _turn(values, statistics)
     n_mapped = n_columns + n_directions(turn)
     if turn is not None:
         turned = turned_rows(rows, turn)

@@ -50,12 +50,10 @@ POLYPLANES = [
     {"n_planes": 4, "units": 2, "temperature": 0.5, "learn_from": "all"},
     {"n_planes": 1, "loss": "squared-hinge"},
 ]  # first guesses, but for what is set; seconds go to searches elsewhere
-POLYPLANES = [
-    pp.PolyplaneClassifier(random_state=1, max_iter=3, search=False, **k) for k in POLYPLANES
-]
+POLYPLANES = [pp.SoftPlanesClassifier(random_state=1, max_iter=3, **k) for k in POLYPLANES]
 BY_SAMPLE = [
     *POLYPLANES,
-    pp.PolyplaneClassifier(random_state=1, max_iter=3, learn_from="most"),
+    pp.SoftPlanesClassifier(random_state=1, max_iter=3, learn_from="most"),
     pp.AMMClassifier(random_state=1, max_iter=3, alpha="auto", prune_interval=100),
     pp.MMClassifier(random_state=1, max_iter=3, init="kmeans"),
 ]

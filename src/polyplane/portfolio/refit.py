@@ -1,0 +1,79 @@
+"""The chosen recipes trained on all rows, and how sure their scores may be then.
+
+A recipe that is trained on more rows than in its trial scores on another scale. Where rows are
+held out of this training, they tell the factor that makes its scores log-odds, and what to expect
+of the blend. Else a recipe gets the factor that makes it as sure as it was in its trial of rows
+that both have learned, times the factor of the trial.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from polyplane.engine.order import in_place
+from polyplane.engine.planes.planes import Array
+from polyplane.estimator.blended.training import Member
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.fitting.resuming import interrupts_wait
+from polyplane.estimator.fitting.side_by_side import for_each
+from polyplane.estimator.input.validation import TrainingData
+from polyplane.hyperplane.soft_planes import complete_on, train_on_all
+from polyplane.portfolio.blend import calibration_of, matching_factor
+from polyplane.portfolio.expected import Score, score_of
+from polyplane.portfolio.split import taken
+from polyplane.portfolio.trials import Views, scores_of_member
+
+__all__ = ["refit", "settle"]
+
+ROWS_TO_MATCH = ROWS_TO_COMPRESS = 4_000
+
+
+def refit(
+    members: Sequence[Member],
+    views: Views,
+    tried: TrainingData,
+    in_trials: Mapping[str, Any],
+    n_threads: int,
+    report: Report,
+) -> None:
+    """Train members that are not done on all rows; `in_trials` are their estimators of trials."""
+    left = [member for member in members if not member.is_done]
+    left.sort(key=lambda member: -member.estimator.max_iter)  # so that threads end together
+    some_tried = taken(tried, _evenly(in_place(tried.labels.size), ROWS_TO_MATCH))
+    some_of_all = taken(views.data, _evenly(views.members, ROWS_TO_COMPRESS))
+
+    def work(k: int, report: Report) -> None:
+        member = left[k]
+        train_on_all(member.estimator, views, report)
+        with interrupts_wait():
+            complete_on(member.estimator, some_of_all, member.share)
+            if member.name in in_trials:
+                estimators = member.estimator, in_trials[member.name]
+                member.weight *= matching_factor(
+                    *(scores_of_member(e, some_tried) for e in estimators)
+                )
+            member.is_done = True
+
+    for_each(work, len(left), n_threads, report)
+
+
+def _evenly(order: Array, n_most: int) -> Array:
+    """Return at most so many of the rows, evenly spaced."""
+    n = min(order.size, n_most)
+    return order[np.arange(n) * order.size // max(n, 1)]
+
+
+def settle(members: Sequence[Member], held_out: TrainingData, ranks: Array) -> Score:
+    """Give members the weights that held-out rows tell; return how the blend did on these."""
+    labels = ranks[held_out.labels]
+    weights = held_out.weights if held_out.weights.size else None
+    total: Any = 0.0
+    for member in members:
+        scores = scores_of_member(member.estimator, held_out).astype(np.float64)
+        member.weight = member.share * calibration_of(scores, labels, weights)
+        total = total + member.weight * scores
+    factor = calibration_of(np.asarray(total), labels, weights)
+    for member in members:
+        member.weight *= factor
+    return score_of(np.asarray(total) * factor, labels, weights)
