@@ -132,7 +132,10 @@ class TableRows:
         if keep.all():
             return block
         others = {i: _kept(cells, keep) for i, cells in others.items()}
-        large = {i: reals[keep] for i, reals in block.large.items()}
+        kept = {i: reals[keep] for i, reals in block.large.items()}
+        large = {
+            i: reals for i, reals in kept.items() if np.nanmax(abs(reals), initial=0) > LARGEST
+        }
         y = y[keep] if y.size else y
         return block._replace(numbers=numbers[keep], others=others, y=y, large=large)
 
