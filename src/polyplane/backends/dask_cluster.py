@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, default_client
@@ -41,7 +42,7 @@ from polyplane.backends.dask_rows import (
 )
 from polyplane.backends.dask_starts import first_model, needs_sample, that_travels
 from polyplane.backends.dask_stream import partial_fit
-from polyplane.data.chunks import Array, Chunk
+from polyplane.data.chunks import Chunk
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.fitting.progress import Report, progress
 from polyplane.estimator.input.tables import layout_of

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_needed import CancelledError, CommClosedError, KilledWorker, dask
 from polyplane.backends.dask_partitions import Partition, Survey, survey
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.planes.rounds.travelling_models import Census
 
 __all__ = [

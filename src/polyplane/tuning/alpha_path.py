@@ -15,7 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.fitting.progress import progress
 from polyplane.estimator.planes.contest import clearly_behind
 from polyplane.estimator.planes.hyperplane_classifier import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import preprocessing
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.input.stratified import stratified
 from polyplane.report.metrics import standard_error
 

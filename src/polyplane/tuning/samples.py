@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from polyplane.arrays import Array
 from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.reading import CHUNK_ROWS, Stream, stream
@@ -17,7 +18,6 @@ from polyplane.data.sample import sample, unlike_classes
 from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.kinds import DATE
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.code import FRAME, GAPS, MATRIX

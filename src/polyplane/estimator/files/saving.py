@@ -15,8 +15,8 @@ import numpy as np
 from sklearn import pipeline
 
 import polyplane
+from polyplane.arrays import Array
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import aligned_zeros
 from polyplane.estimator.files.finished_training import FinishedTraining
 from polyplane.estimator.files.fitted import (

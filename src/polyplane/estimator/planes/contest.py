@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array, same_bits
+from polyplane.arrays import Array
+from polyplane.engine.planes.planes import same_bits
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.setting_trials import (
