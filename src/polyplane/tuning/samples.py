@@ -75,7 +75,7 @@ class Sample:
         return Table(self.X, self.y, self.columns)
 
 
-def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None) -> Sample:
+def sample_of_rows(X: Any, y: Any, seed: int) -> Sample:
     """A sample of a matrix, or of a table."""
     X = np.asarray(X) if isinstance(X, list | tuple) else X
     labels = _labels_of(y)
@@ -96,7 +96,7 @@ def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimensions, expected rows by columns.")
         rows = X[chosen]
-        columns = _plain_columns(names, X.shape[1])
+        columns = _plain_columns(None, X.shape[1])
     form = MATRIX if layout is None else FRAME if is_frame(X) else GAPS
     return Sample(_as_floats(rows), labels[chosen], chosen, columns, layout, n_rows, form=form)
 
