@@ -171,10 +171,14 @@ def test_the_command_line_on_a_cluster_elsewhere(tmp_path, capsys, monkeypatch):
     with cluster(tmp_path) as (address, process):
         with connected(address) as client:
             words[3] = client.scheduler.address
-        monkeypatch.setattr(
-            "polyplane.cli.training.cluster_run._Lines.after_round",
-            lambda self, model: model.n_iter_ == 2 and process.send_signal(signal.SIGKILL),
-        )
+        after_round = dask_cluster.after_round
+
+        def after(estimator, *given):
+            after_round(estimator, *given)
+            if estimator.n_iter_ == 2:
+                process.send_signal(signal.SIGKILL)
+
+        monkeypatch.setattr(dask_cluster, "after_round", after)
         assert main([*map(str, words), "-m", str(tmp_path / "model")]) == 130
     err = capsys.readouterr().err
     assert "cannot be reached" in err

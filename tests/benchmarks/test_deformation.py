@@ -108,25 +108,6 @@ def test_the_wildest_change_leaves_no_bounds(side):
         assert np.abs(row - expected).max() <= ROUNDING
 
 
-@pytest.mark.parametrize("side", [1, 7, 16, 28])
-def test_without_deformation_a_row_is_its_image(side):
-    images = random_images(3, side, 0)
-    rows, changes = deformed(images, STILL, random_fields(side, 0))
-    np.testing.assert_array_equal(rows, images)
-    assert not changes.any()
-
-
-@pytest.mark.parametrize("side", [4, 28])
-def test_strokes_reach_the_largest_or_smallest_neighbour(side):
-    images = random_images(6, side, 0)
-    only_strokes = steps_of(0, 0, 0, 0, 0, 1e6)
-    rows, changes = deformed(images, only_strokes, random_fields(side, 0))
-    assert set(changes[:, 8]) == {-128, 128}
-    for row, image, change in zip(rows, images, changes, strict=True):
-        expected = with_strokes(image.reshape(side, side), change[8])
-        np.testing.assert_array_equal(row, expected.ravel())
-
-
 def test_changes_have_the_deviations_asked_for():
     images = np.zeros((600, 1), np.uint8)
     steps = steps_of(2, 0, 0.1, 0.05, 1, 0.2)
@@ -160,39 +141,6 @@ def test_a_rotation_turns_the_grid_and_keeps_lengths():
     assert yx.std() == pytest.approx(0.15, rel=0.3)
 
 
-@given(
-    n_images=st.integers(1, 50),
-    turn=st.sampled_from([0, 1, 10**15]),
-    seed=st.integers(0, 2**64 - 1),
-)
-@settings(deadline=None, max_examples=examples(30))
-def test_every_turn_shows_each_image_once(n_images, turn, seed):
-    order = sources_of(np.uint64(seed), turn * n_images, n_images, n_images)
-    assert sorted(order) == list(range(n_images))
-
-
-@given(
-    n_images=st.integers(1, 20),
-    start=st.integers(0, 60),
-    n=st.integers(0, 30),
-    seed=st.integers(0, 9),
-)
-@settings(deadline=None, max_examples=examples(30))
-def test_sources_depend_on_no_cut(n_images, start, n, seed):
-    whole = sources_of(np.uint64(seed), 0, 90, n_images)
-    part = sources_of(np.uint64(seed), start, n, n_images)
-    np.testing.assert_array_equal(part, whole[start : start + n])
-
-
-def test_turns_and_seeds_have_orders_of_their_own():
-    orders = {
-        tuple(sources_of(np.uint64(seed), turn * 20, 20, 20))
-        for seed in range(5)
-        for turn in range(5)
-    }
-    assert len(orders) == 25
-
-
 def test_every_image_comes_at_every_place():
     met = np.zeros((5, 5), int)
     for order in sources_of(np.uint64(0), 0, 2_000, 5).reshape(-1, 5):
@@ -212,8 +160,3 @@ def test_fields_are_smooth_and_of_the_deviation_they_claim(side):
     if side == 28:
         steps_between = np.diff(fields.reshape(-1, side, side).astype(int), axis=1)
         assert steps_between.std() < FIELD_DEVIATION / 4
-
-
-def test_fields_differ_among_seeds_and_among_each_other():
-    first, second = smooth_fields(np.uint64(0), 6), smooth_fields(np.uint64(1), 6)
-    assert len(np.unique(np.vstack([first, second]), axis=0)) == 2 * N_FIELDS

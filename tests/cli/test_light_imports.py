@@ -48,6 +48,11 @@ def test_training_does_not_load_what_it_does_not_use(files):
     assert "sklearn" in loaded
 
 
+def test_training_on_a_table_does_not_load_pandas(files):
+    [loaded] = modules_loaded(("train", files / "rows.csv", "-a", "pegasos"))
+    assert "pandas" not in loaded
+
+
 @pytest.fixture(scope="module")
 def after_each(files, tmp_path_factory):
     """By verb and words, what one process has loaded so far: a start takes most of the time."""

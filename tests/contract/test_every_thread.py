@@ -65,6 +65,26 @@ def place_among(scores, states):
     return None
 
 
+def test_a_reader_does_not_starve_beside_a_busy_writer(streaming, X, y):
+    machine = with_given_gamma(streaming).partial_fit(X, y, classes=CLASSES)
+    has_begun, has_read = threading.Event(), threading.Event()
+
+    def read():
+        assert has_begun.wait(LONGEST)
+        machine.predict(X)
+        has_read.set()
+
+    def write():
+        for _ in range(1000):
+            machine.partial_fit(X, y)
+            has_begun.set()
+            if has_read.is_set():
+                return
+        raise AssertionError("a reader waited for a thousand steps")
+
+    in_threads(read, write)
+
+
 def test_writers_wait_for_each_other(streaming_machine, X, y):
     machine = with_given_gamma(streaming_machine)
     machine.partial_fit(X, y, classes=CLASSES)

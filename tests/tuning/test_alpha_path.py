@@ -13,7 +13,6 @@ from sklearn.datasets import make_classification
 import polyplane as pp
 from polyplane.engine.order import in_place, shuffle
 from polyplane.estimator.planes import setting_trials
-from polyplane.tuning.alpha_path import added, look_of, models_of_path
 from polyplane.tuning.held_out import parts_of
 from tests.examples import examples
 
@@ -73,17 +72,6 @@ def test_models_of_all_rows_are_those_of_fit(name, is_sparse):
         assert_same_planes(model, alone)
         assert np.array_equal(model.predict(X), alone.predict(X))
         assert model.n_iter_ == alone.n_iter_
-
-
-@pytest.mark.parametrize("name", ["amm", "pegasos", "pairs"])
-def test_models_of_a_path_without_folds_are_those_of_fit(name):
-    X, y = rows_of(2)
-    alphas = [1e-1, 1e-3, 1e-4]
-    machine = clone(MACHINES[name]).set_params(max_iter=3, random_state=5)
-    for alpha, model in zip(alphas, models_of_path(machine, X, y, alphas), strict=True):
-        alone = clone(machine).set_params(alpha=alpha).fit(X, y)
-        assert_same_planes(model, alone)
-        assert model.alpha == alpha
 
 
 def test_threads_make_the_models_that_one_after_the_other_makes():
@@ -210,21 +198,3 @@ def test_what_cannot_be_tried_is_refused(estimator, options, error, words):
     X, y = rows_of(0)
     with pytest.raises(error, match=words):
         pp.alpha_path(estimator, X, y, **options)
-
-
-@given(seed=st.integers(0, 10_000), n_seeds=st.integers(1, 3))
-@settings(max_examples=examples(20), deadline=None)
-def test_looks_at_parts_of_the_rows_add_up(seed, n_seeds):
-    """So do standard errors of leads, which are counted and not taken from single rows."""
-    generator = np.random.default_rng(seed)
-    is_wrong = (generator.random((4, n_seeds, 60)) < 0.4).astype(np.float64)
-    is_wrong[2] = np.nan  # was left behind
-    parts = generator.integers(0, 3, 60)
-    whole = look_of(is_wrong, parts, 3)
-    halves = [look_of(is_wrong[:, :, some], parts[some], 3) for some in np.split(np.arange(60), 2)]
-    for one, other in zip(whole, added(halves), strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(whole.error, is_wrong.mean(axis=(1, 2)))
-    alive, lines = np.array([0, 1, 3]), is_wrong.mean(axis=1)[[0, 1, 3]]
-    expected = (lines - lines[1]).var(axis=1) / 60
-    np.testing.assert_allclose(whole.variance_of_lead(alive, 1), expected, atol=1e-15)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from polyplane.tuning.held_out import Trial, folds_of, new_scaler, share_of
+from polyplane.tuning.held_out import Trial, folds_of, new_scaler
 
 Y = np.repeat(["a", "b", "c"], [50, 30, 20])
 
@@ -17,13 +17,6 @@ def test_folds_hold_out_each_row_once_and_all_classes_alike():
         assert training.size + held_out.size == 100
         _, counts = np.unique(Y[held_out], return_counts=True)
         assert counts.tolist() == [10, 6, 4]
-
-
-def test_a_share_is_taken_of_each_class():
-    ((training, held_out),) = share_of(Y, 0.2, seed=0)
-    assert sorted([*training, *held_out]) == list(range(100))
-    _, counts = np.unique(Y[held_out], return_counts=True)
-    assert np.abs(counts - [10, 6, 4]).max() <= 1
 
 
 def test_other_seeds_are_other_splits():

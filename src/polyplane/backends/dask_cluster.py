@@ -19,8 +19,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
-from polyplane.backends.dask_look import explore, sample
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, default_client
 from polyplane.backends.dask_partitions import mix_rows, partitions_of
@@ -49,7 +49,7 @@ from polyplane.estimator.input.tables import layout_of
 from polyplane.estimator.planes.rounds.travelling_models import completed, count_passes
 
 __all__ = [
-    "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "explore", "fit",
+    "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "fit",
     "mix_rows", "partial_fit", "predict", "sample",
 ]  # fmt: skip
 
@@ -105,6 +105,29 @@ def fit(
             machine = that_travels(estimator, rows, rounds, goes_on)
             _make_passes(machine, rows, (learners, mixes, alike), goes_on, after)
     return estimator
+
+
+def sample(
+    X: Any,
+    y: Any = None,
+    *,
+    n_rows: int = 20_000,
+    client: Client | None = None,
+    **options: Any,
+) -> tuple[Any, Array]:
+    """Bring a sample of about so many rows of all partitions here; return X and y.
+
+    A sample holds at least 100 rows of each class, where there are as many, and of other rows the
+    share that is asked for.
+    """
+    if n_rows < 1:
+        raise ValueError("n_rows must be a whole number of at least 1.")
+    client = client or default_client()
+    n_threads = max(1, sum(client.nthreads().values()))
+    with faults_in_words():
+        rows = load_rows(client, partitions_of(X, y, options, n_threads), n_threads)
+        found: Chunk = result_of_sample(sampled(rows, n_rows))
+    return found.X, found.y
 
 
 def _make_passes(

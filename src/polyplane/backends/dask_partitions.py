@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_needed import Delayed, da, dask, delayed, sizeof
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
@@ -26,7 +27,6 @@ from polyplane.data.ranges import Range, exact_ranges, quotes_in, ranges_of, rea
 from polyplane.data.reading import CHUNK_ROWS, stream
 from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 
 __all__ = [
     "Partition",

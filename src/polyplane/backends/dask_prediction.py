@@ -6,12 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_needed import Client, da, default_client, delayed
 from polyplane.backends.dask_partitions import is_array_like, partitions_of
 from polyplane.backends.dask_rows import result_of
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.input.tables import layout_of, width_of
 

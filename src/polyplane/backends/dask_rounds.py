@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_needed import Client, as_completed, wait
 from polyplane.backends.dask_rows import (
     LoadedRows,
@@ -23,7 +24,6 @@ from polyplane.backends.dask_rows import (
 )
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, save
 from polyplane.estimator.fitting.resuming import interrupts_wait
 from polyplane.estimator.input.tables import give_layout

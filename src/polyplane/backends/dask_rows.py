@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_needed import CancelledError, CommClosedError, KilledWorker, dask
 from polyplane.backends.dask_partitions import Partition, Survey, survey
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.planes.rounds.travelling_models import Census
 
 __all__ = [
     "LoadedRows", "Part", "faults_in_words", "holders_of", "layout_of_files", "load_rows", "near",
-    "places_sampled", "result_of", "result_of_sample", "sampled", "unusable",
+    "result_of", "result_of_sample", "sampled", "unusable",
 ]  # fmt: skip
 
 SAMPLED_ROWS = 100_000  # over all partitions, for what looks at all rows before the first step
@@ -186,14 +186,6 @@ def sampled(rows: LoadedRows, n_wanted: int | None = None) -> Any:
     return rows.client.submit(_joined, tasks, pure=False)
 
 
-def places_sampled(rows: LoadedRows, n_wanted: int | None = None) -> Array:
-    """Where the rows of a sample stand among all rows."""
-    tasks = rows.client.map(_chosen, rows.chunks, shares=_shares(rows, n_wanted), pure=False)
-    firsts = np.cumsum([0, *(one.n_rows for one in rows.surveys[:-1])])
-    found = rows.client.gather(tasks)
-    return np.concatenate([first + some for first, some in zip(firsts, found, strict=True)])
-
-
 def _shares(rows: LoadedRows, n_wanted: int | None) -> dict[Any, float]:
     """Of each class, the share of its rows that a sample has."""
     labels, n_rows = rows.census()
@@ -202,19 +194,14 @@ def _shares(rows: LoadedRows, n_wanted: int | None) -> dict[Any, float]:
     return dict(zip(labels.tolist(), of_class.tolist(), strict=True))
 
 
-def _chosen(chunk: Chunk, shares: Mapping[Any, float]) -> Array:
-    """Of each class every so-many-th row."""
+def _sample(chunk: Chunk, shares: Mapping[Any, float]) -> Chunk:
+    """Return every so-many-th row of each class."""
     places = []
     for label in np.unique(chunk.y).tolist():
         own = np.flatnonzero(chunk.y == label)
         n_wanted = math.ceil(own.size * shares[label])
         places.append(own[np.linspace(0, own.size - 1, n_wanted).astype(np.int64)])
-    chosen: Array = np.sort(np.concatenate(places))
-    return chosen
-
-
-def _sample(chunk: Chunk, shares: Mapping[Any, float]) -> Chunk:
-    chosen = _chosen(chunk, shares)
+    chosen = np.sort(np.concatenate(places))
     X = chunk.X.iloc if is_frame(chunk.X) else chunk.X
     return Chunk(X[chosen], chunk.y[chosen])
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_rows import LoadedRows, holders_of, near, result_of, result_of_sample
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.input.tables import layout_of, take_layout
 from polyplane.estimator.online_classifier import training_of, weights_of_classes

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from polyplane.arrays import Array
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, Future, dask, default_client
 from polyplane.backends.dask_partitions import Partition, is_dask_frame, partitions_of, told_apart
@@ -22,7 +23,6 @@ from polyplane.backends.dask_rounds import ALIKE, Parcel, after_round, mixture_o
 from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near, unusable
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.input.tables import layout_of, take_layout
 from polyplane.estimator.online_classifier import training_of

@@ -3,11 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy.typing as npt
+from polyplane.arrays import Array
 
-__all__ = ["BadRows", "Chunk", "DataError", "placed"]
+__all__ = ["Array", "BadRows", "Chunk", "DataError", "placed"]
 
-Array = npt.NDArray[Any]
 ERRORS_KEPT = 10  # of rows that were skipped; the others are only counted
 
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.fitting.pass_watch import hinge_loss
 from polyplane.estimator.fitting.thread_safety import reads
 from polyplane.estimator.parameters import (

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.planes.pruning import prune
 from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, reassign
 from polyplane.estimator.input.validation import TrainingData

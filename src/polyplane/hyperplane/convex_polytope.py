@@ -31,15 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.planes.assignment_by_entropy import Tally
-from polyplane.engine.planes.planes import (
-    NO_PLANE,
-    Array,
-    Planes,
-    count_planes,
-    resized,
-    with_planes,
-)
+from polyplane.engine.planes.planes import NO_PLANE, Planes, count_planes, resized, with_planes
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.engine.steps.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.tiles import LANES

@@ -14,8 +14,8 @@ Paper       Djuric, Wang, Vucetic (ICML 2020), PMLR 119:2567-2576,
             https://proceedings.mlr.press/v119/djuric20a.html
 """
 
+from polyplane.arrays import Array
 from polyplane.engine.order import coins_at
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.planes.pruning import prune
 from polyplane.engine.steps.hinge import HingeRule
 from polyplane.estimator.parameters import at_least, closed, parameter, register

@@ -28,13 +28,9 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.planes import (
-    MISTAKES,
-    NO_PLANE,
-    Array,
-    count_up,
-)
+from polyplane.engine.planes.planes import MISTAKES, NO_PLANE, count_up
 from polyplane.engine.planes.winners_and_ties import best_scores, plane_of_other, plane_of_own
 from polyplane.engine.rows.storage import squared_norm
 from polyplane.engine.steps.hinge import update

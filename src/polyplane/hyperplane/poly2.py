@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.rows.products import n_mapped, poly2_rows
 from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.input.tables import width_of

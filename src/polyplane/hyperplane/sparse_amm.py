@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.planes.pruning import drop_dormant
 from polyplane.engine.rows.storage import count_rows, length_of_row
 from polyplane.engine.steps.hinge import SparseRule

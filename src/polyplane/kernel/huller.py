@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import inlined, jit
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.support.gram_cache import add_line, has_line, keep_line, touch_line
 from polyplane.engine.support.support_set import (
     ACTIVE,

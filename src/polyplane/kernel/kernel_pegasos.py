@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import jit
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,

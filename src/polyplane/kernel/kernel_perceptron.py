@@ -12,8 +12,8 @@ Paper       Freund, Schapire (Machine Learning 37, 1999), doi:10.1023/A:10076624
 
 from typing import Any
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import jit
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,

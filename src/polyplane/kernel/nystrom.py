@@ -33,9 +33,9 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin
 from threadpoolctl import threadpool_limits
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import chosen_by_type, jit
 from polyplane.engine.planes.averaging import time_of
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, matrix_of, packed
 from polyplane.engine.support.gram import padded
 from polyplane.engine.support.support_set import (

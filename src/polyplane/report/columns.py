@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 
 __all__ = [
     "Columns",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.report.columns import Columns, Table, dense, is_sparse, typical_row, varied
 from polyplane.report.page.images import picture_of_row, picture_of_weights
 

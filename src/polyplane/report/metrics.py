@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 
 __all__ = [
     "METRICS",

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 
 __all__ = ["ink", "pictures", "signs"]
 

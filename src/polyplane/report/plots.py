@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.report.columns import Columns, Table, dense, is_sparse
 from polyplane.report.findings import curves_of, last_step, text_of
 

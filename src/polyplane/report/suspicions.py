@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.report.columns import Table, is_sparse
 
 __all__ = ["Suspicion", "quoted", "suspicions"]

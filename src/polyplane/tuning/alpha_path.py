@@ -7,17 +7,17 @@ order, in threads (`estimator/planes/setting_trials.py`). The model of all rows 
 behind (`estimator/planes/contest.py`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
-from polyplane.engine.planes.planes import Array
-from polyplane.estimator.fitting.progress import progress, silence
-from polyplane.estimator.planes.contest import behind_beyond_luck
+from polyplane.arrays import Array
+from polyplane.estimator.fitting.progress import progress
+from polyplane.estimator.planes.contest import clearly_behind
 from polyplane.estimator.planes.hyperplane_classifier import (
     ALPHAS,
     HyperplaneClassifier,
@@ -37,10 +37,7 @@ from polyplane.estimator.planes.setting_trials import (
 from polyplane.report.plots import plot_path
 from polyplane.tuning.held_out import parts_of
 
-__all__ = [
-    "AlphaPath", "Look", "PathNotes", "added", "alpha_path", "alphas_to_try", "is_time_to_look",
-    "look_of", "models_of_path", "seeds_after",
-]  # fmt: skip
+__all__ = ["AlphaPath", "alpha_path"]
 
 
 @dataclass(frozen=True)
@@ -103,15 +100,15 @@ def alpha_path(
     `cv` is the number of folds, `n_seeds` how many orders of the rows are tried; the models are
     those of the first. Passes and threads are the estimator's `max_iter` and `n_jobs`.
     """
-    values = alphas_to_try(estimator, alphas, cv, n_seeds)
+    values = _alphas_to_try(estimator, alphas, cv, n_seeds)
     reader = clone(estimator).set_params(alpha=float(values[0]))
     rows = rows_to_try(reader, X, y, sample_weight)
     parts = parts_of(rows.data.labels, cv, rows.seed).astype(np.int32)
     courses = [
         _Course.begun(reader, rows, seed, values, parts, cv, has_whole=k == 0)
-        for k, seed in enumerate([rows.seed, *seeds_after(rows.seed, n_seeds)])
+        for k, seed in enumerate([rows.seed, *_seeds_after(rows.seed, n_seeds)])
     ]
-    notes, n_passes = PathNotes(values), count_passes(courses[0].trials)
+    looks, n_passes = _Looks(values, parts), count_passes(courses[0].trials)
     n_threads, places = effective_n_jobs(reader.n_jobs), range(values.size)
     total = sum(len(course.trials) for course in courses) * n_passes * parts.size
     title = f"{type(reader).__name__}: {values.size} alphas"
@@ -119,33 +116,19 @@ def alpha_path(
         for n in range(1, n_passes + 1):
             for course in courses:
                 pass_side_by_side(course.trials, rows.data, parts, n_threads, report)
-            if is_time_to_look(n, n_passes):
+            if _is_time_to_look(n, n_passes):
                 wrong = [[_wrong(course, k, rows, parts) for course in courses] for k in places]
-                notes.take(n, look_of(np.array(wrong), parts, cv))
+                looks.take(n, np.array(wrong))
                 if halving and n < n_passes:
-                    _drop(courses, notes.behind())
+                    _drop(courses, looks.behind())
     models = [
         None if trial is None else become_fitted(trial, reader, rows.data, X)
         for trial in courses[0].whole
     ]
-    return notes.path(models)
+    return looks.path(models)
 
 
-def models_of_path(estimator: Any, X: Any, y: Any, alphas: Sequence[float]) -> list[Any]:
-    """Return the estimator fitted with each alpha, to the bit as alone, side by side."""
-    reader = clone(estimator).set_params(alpha=alphas[0])
-    rows = rows_to_try(reader, X, y, None)
-    parts = np.zeros(rows.data.labels.size, np.int32)
-    trials = [
-        new_trial(reader, {"alpha": alpha}, rows.data, rows.labels, rows.seed, parts)
-        for alpha in alphas
-    ]
-    for _ in range(count_passes(trials)):
-        pass_side_by_side(trials, rows.data, parts, effective_n_jobs(reader.n_jobs), silence)
-    return [become_fitted(trial, reader, rows.data, X) for trial in trials]
-
-
-def alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_seeds: int) -> Array:
+def _alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_seeds: int) -> Array:
     """The alphas of a path, once all that is asked for has been looked at."""
     values = np.array(ALPHAS if alphas is None else alphas, np.float64)
     name = type(estimator).__name__
@@ -170,12 +153,12 @@ def alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_see
     return values
 
 
-def is_time_to_look(n: int, n_passes: int) -> bool:
+def _is_time_to_look(n: int, n_passes: int) -> bool:
     """Whether errors are taken after pass n: 1, 2, 4, ... and the last."""
     return n & (n - 1) == 0 or n == n_passes
 
 
-def seeds_after(first: int, n_seeds: int) -> Iterator[int]:
+def _seeds_after(first: int, n_seeds: int) -> Iterator[int]:
     """Those of a path besides the first."""
     for k in range(1, n_seeds):
         yield int(np.random.default_rng([first, k]).integers(2**31))
@@ -233,78 +216,38 @@ def _drop(courses: Sequence[_Course], places: Array) -> None:
 # ---- what is seen of a path --------------------------------------------------------------
 
 
-class Look(NamedTuple):
-    """How often rows were wrong to models that had not seen them."""
-
-    n_rows: Array  # by fold
-    wrong: Array  # by alpha, fold and seed: how many; NaN of alphas that were left behind
-    both: Array  # by alpha and alpha: of each row how many seeds' models were wrong, multiplied
-
-    @property
-    def errors(self) -> Array:
-        """By alpha, fold and seed."""
-        shares: Array = self.wrong / self.n_rows[:, None]
-        return shares
-
-    @property
-    def error(self) -> Array:
-        """By alpha."""
-        n_tried = self.n_rows.sum() * self.wrong.shape[2]
-        shares: Array = self.wrong.sum(axis=(1, 2)) / n_tried
-        return shares
-
-    def variance_of_lead(self, places: Array, best: int) -> Array:
-        """Of the difference in error between alphas at `places` and the best of them."""
-        n_rows, n_seeds = self.n_rows.sum(), self.wrong.shape[2]
-        both = self.both[np.ix_(places, places)] / n_seeds**2
-        own, error = np.diag(both), self.error[places]
-        squares = (own - 2 * both[best] + own[best]) / n_rows
-        variance: Array = np.maximum(squares - (error - error[best]) ** 2, 0.0) / n_rows
-        return variance
-
-
-def look_of(is_wrong: Array, parts: Array, n_folds: int) -> Look:
-    """At wrong rows by alpha, seed and row; each row is in one of the parts."""
-    folds = [parts == fold for fold in range(n_folds)]
-    n_wrong = is_wrong.sum(axis=1)
-    return Look(
-        np.array([np.count_nonzero(fold) for fold in folds]),
-        np.stack([is_wrong[:, :, fold].sum(axis=2) for fold in folds], axis=1),
-        n_wrong @ n_wrong.T,
-    )
-
-
-def added(looks: Iterable[Look]) -> Look:
-    """One look at all their rows."""
-    return Look(*(np.sum(each, axis=0) for each in zip(*looks, strict=True)))
-
-
 @dataclass
-class PathNotes:
-    """What was seen of all alphas, pass after pass."""
+class _Looks:
+    """Which rows were wrong to models that had not seen them, at some passes."""
 
     alphas: Array
+    parts: Array  # the part of each row
     passes: list[int] = field(default_factory=list)
-    looks: list[Look] = field(default_factory=list)
+    errors: list[Array] = field(default_factory=list)  # by alpha, part and seed
+    curves: list[Array] = field(default_factory=list)  # errors by alpha
+    is_wrong: Array = field(default_factory=lambda: np.empty(0))  # by alpha, seed and row, now
 
-    def take(self, n_passes: int, look: Look) -> None:
-        """Note what is seen after so many passes."""
+    def take(self, n_passes: int, is_wrong: Array) -> None:
+        """Keep what is seen after so many passes; NaN of alphas that were left behind."""
+        by_part = [is_wrong[:, :, self.parts == k].mean(axis=2) for k in np.unique(self.parts)]
         self.passes.append(n_passes)
-        self.looks.append(look)
+        self.errors.append(np.stack(by_part, axis=1))
+        self.curves.append(is_wrong.mean(axis=(1, 2)))
+        self.is_wrong = is_wrong
 
     def behind(self) -> Array:
-        """Places of alphas that still go on and are clearly behind."""
-        last = self.looks[-1]
-        alive = np.flatnonzero(~np.isnan(last.error))
-        errors = np.stack([look.errors[alive] for look in self.looks], axis=1)
-        is_behind = behind_beyond_luck(errors, lambda best: last.variance_of_lead(alive, best))
-        places: Array = alive[is_behind]
+        """Return the places of alphas that still go on and are clearly behind."""
+        shares = self.is_wrong.mean(axis=1)
+        alive = np.flatnonzero(~np.isnan(shares[:, 0]))
+        errors = np.stack([look[alive] for look in self.errors], axis=1)
+        places: Array = alive[clearly_behind(shares[alive], errors)]
         return places
 
     def path(self, models: list[Any]) -> AlphaPath:
-        """The result, with the models of all rows."""
-        last, curves = self.looks[-1], np.array([look.error for look in self.looks])
-        spread = np.sqrt(last.error * (1 - last.error) / last.n_rows.sum())
+        """Return the result, with the models of all rows."""
+        error = self.curves[-1]
+        spread = np.sqrt(error * (1 - error) / self.parts.size)
         return AlphaPath(
-            self.alphas, models, last.error, spread, last.errors, np.array(self.passes), curves
-        )
+            self.alphas, models, error, spread, self.errors[-1], np.array(self.passes),
+            np.array(self.curves),
+        )  # fmt: skip

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from polyplane.arrays import Array
 from polyplane.data.table.frames import frame_of
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.input.tables import TableRows, layout_of, without_layout
 from polyplane.estimator.online_classifier import OnlineClassifier
 from polyplane.report.columns import Columns, Table, is_sparse

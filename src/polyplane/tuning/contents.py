@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.report.columns import Table
 from polyplane.report.findings import (
     can_explain,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.files.fitted import steps_of
 from polyplane.portfolio.polyplane_classifier import PolyplaneClassifier
 from polyplane.tuning.candidates import ADDITIVE, CANDIDATES, KERNEL, LINEAR, MAJORITY, PLANES

@@ -1,4 +1,4 @@
-"""Machines on held-out rows: which rows they get wrong, their size and their time."""
+"""Parts of rows that are held out in turn, and what a model does on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn import preprocessing
 
-from polyplane.engine.planes.planes import Array
-from polyplane.estimator.input.stratified import stratified
+from polyplane.arrays import Array
 from polyplane.report.metrics import standard_error
 
-__all__ = ["Split", "Trial", "folds_of", "new_scaler", "parts_of", "share_of"]
+__all__ = ["Split", "Trial", "folds_of", "new_scaler", "parts_of"]
 
 Split = tuple[Array, Array]  # rows to train on, rows held out
 
 
 @dataclass
 class Trial:
-    """What a machine did on held-out rows; each of them was held out once."""
+    """Results of an estimator on held-out rows; each row was held out once."""
 
     rows: Array = field(default_factory=lambda: np.empty(0, np.int64))
     is_wrong: Array = field(default_factory=lambda: np.empty(0, np.bool_))
@@ -27,39 +26,33 @@ class Trial:
 
     @property
     def error(self) -> float:
-        """Share of the held-out rows."""
+        """Share of the held-out rows that are wrong."""
         return float(np.mean(self.is_wrong))
 
     @property
     def standard_error(self) -> float:
-        """Of that share."""
+        """Standard error of that share."""
         return standard_error(self.error, self.is_wrong.size)
 
     @property
     def size(self) -> float:
-        """Planes or support vectors of a model, on average."""
+        """Mean number of planes or support vectors of a model."""
         return float(np.mean(self.sizes))
 
     @property
     def median_seconds(self) -> float:
-        """Of a fit: the first one may have compiled loops."""
+        """Median seconds of a fit: the first one may have compiled loops."""
         return float(np.median(self.seconds))
 
 
-def share_of(y: Array, share: float, seed: int) -> list[Split]:
-    """One split that holds out a share of every class."""
-    _, codes = np.unique(y, return_inverse=True)
-    return [stratified(np.arange(y.size), codes, share, seed)]
-
-
 def folds_of(y: Array, n_folds: int, seed: int) -> list[Split]:
-    """Splits that hold out each row once, and of every class about the same share."""
+    """Return splits that hold out each row once, and of every class about the same share."""
     parts = parts_of(y, n_folds, seed)
     return [(np.flatnonzero(parts != k), np.flatnonzero(parts == k)) for k in range(n_folds)]
 
 
 def parts_of(y: Array, n_parts: int, seed: int | Sequence[int]) -> Array:
-    """A part for each row: rows of a class take turns."""
+    """Return the part of each row: rows of a class take turns."""
     order = np.random.default_rng(seed).permutation(y.size)
     _, codes = np.unique(y, return_inverse=True)
     by_class = order[np.argsort(codes[order], kind="stable")]
@@ -69,7 +62,7 @@ def parts_of(y: Array, n_parts: int, seed: int | Sequence[int]) -> Array:
 
 
 def new_scaler(kind: str, is_sparse: bool) -> Any:
-    """A scaler that leaves zeros of sparse rows alone; None for "none"."""
+    """Return a scaler that leaves zeros of sparse rows alone; None for "none"."""
     if kind == "none":
         return None
     if kind == "maxabs":

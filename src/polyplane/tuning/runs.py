@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import pipeline
 from sklearn.utils import _safe_indexing
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.files.fitted import sklearn_scalers, steps_of
 from polyplane.estimator.files.saving import SavedModel, fitted_model
 from polyplane.estimator.online_classifier import OnlineClassifier

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from polyplane.arrays import Array
 from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.reading import CHUNK_ROWS, Stream, stream
@@ -17,7 +18,6 @@ from polyplane.data.sample import sample, unlike_classes
 from polyplane.data.table.frames import frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.kinds import DATE
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.code import FRAME, GAPS, MATRIX
@@ -75,7 +75,7 @@ class Sample:
         return Table(self.X, self.y, self.columns)
 
 
-def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None) -> Sample:
+def sample_of_rows(X: Any, y: Any, seed: int) -> Sample:
     """A sample of a matrix, or of a table."""
     X = np.asarray(X) if isinstance(X, list | tuple) else X
     labels = _labels_of(y)
@@ -96,7 +96,7 @@ def sample_of_rows(X: Any, y: Any, seed: int, names: Sequence[str] | None = None
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimensions, expected rows by columns.")
         rows = X[chosen]
-        columns = _plain_columns(names, X.shape[1])
+        columns = _plain_columns(None, X.shape[1])
     form = MATRIX if layout is None else FRAME if is_frame(X) else GAPS
     return Sample(_as_floats(rows), labels[chosen], chosen, columns, layout, n_rows, form=form)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.report.columns import is_sparse
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.candidates import ADDITIVE, LADDER, LINEAR, Candidate, candidates_for

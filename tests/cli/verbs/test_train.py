@@ -105,7 +105,7 @@ def test_words_for_people(files, tmp_path, capsys):
         capsys, "train", files / "train.libsvm", "-a", "huller", "-m", tmp_path / "model"
     )
     assert code == 0
-    for word in ("HullerClassifier", "1,200 of", "support vectors", "rows/s", "model"):
+    for word in ("HullerClassifier", "1,200 rows, 64", "support vectors", "rows/s", "model"):
         assert word in out
     assert "Reading" in err
     assert call(capsys, "train", files / "train.libsvm", "-a", "pegasos", "--quiet")[2] == ""

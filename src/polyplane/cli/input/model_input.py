@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.cli.failures import CallError
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import DataError
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.model.format.prediction_part import read_fitted, refusing
 from polyplane.model.prediction import FittedModel, n_threads
 from polyplane.report.metrics import Evaluation, place_of

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.cli.failures import CallError
 from polyplane.cli.output.screen import Screen
-from polyplane.data.chunks import Array, Chunk, DataError
+from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.formats.which import settled_by
 from polyplane.data.reading import Stream, stream
 from polyplane.data.sample import unlike_classes

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.data.table.layout import AUTO, Layout, label_by_name
-from polyplane.engine.planes.planes import Array
 
 __all__ = ["label_facts", "label_words", "table_facts", "table_lines"]
 

@@ -13,19 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
 from polyplane.cli.output.printable import PrintableRemarks, printable
 from polyplane.estimator.fitting.progress import Lines
+from polyplane.estimator.fitting.progress_bar import bar
 
 __all__ = ["Advance", "Screen", "as_json"]
 
@@ -144,32 +137,10 @@ class Screen:
         if self.quiet:
             yield lambda n=0, words="": None
         elif self.err.is_terminal:
-            with self._bar(title, total, unit) as advance:
+            with bar(title, total, unit, self.err, is_transient=True) as advance:
                 yield advance
         else:
             yield Lines(lambda line: self.err.print(line, soft_wrap=True), title, total, unit)
-
-    @contextlib.contextmanager
-    def _bar(self, title: str, total: int | None, unit: str) -> Iterator[Advance]:
-        # The first rows may have to wait for loops to be compiled: time goes on meanwhile.
-        known = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) if total else ()
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
-            *known,
-            TextColumn("{task.completed:,.0f} " + unit),
-            TextColumn("{task.fields[rate]}"),
-            TextColumn("{task.fields[words]}", markup=False),
-        )
-        with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task(title, total=total, rate="", words="")
-
-            def advance(n: int = 0, words: str = "") -> None:
-                speed = bar.tasks[0].speed
-                rate = f"{speed:,.0f} {unit}/s" if speed else ""
-                bar.update(task, advance=n, words=words, rate=rate)
-
-            yield advance
 
 
 def as_json(values: Any) -> str:

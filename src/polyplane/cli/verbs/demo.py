@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 from sklearn.datasets import load_digits
 
+from polyplane.arrays import Array
 from polyplane.cli.output.screen import Screen
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.files.exporting import to_c, to_onnx
 from polyplane.estimator.files.saving import ModelError, load, save
 from polyplane.hyperplane.amm import AMMClassifier

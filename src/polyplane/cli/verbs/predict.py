@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.cli.failures import CallError
 from polyplane.cli.input.model_input import LoadedModel, load_model
 from polyplane.cli.input.row_input import chunks_of, open_rows
@@ -18,7 +19,6 @@ from polyplane.cli.output.printable import printable
 from polyplane.cli.output.screen import Screen, as_json
 from polyplane.data.formats.which import format_by_name
 from polyplane.data.writing import text_file
-from polyplane.engine.planes.planes import Array
 from polyplane.report.metrics import labels_at
 
 __all__ = ["run"]

@@ -36,7 +36,7 @@ from polyplane.engine.inspection import LARGEST
 
 __all__ = [
     "ErrorAt", "TableBlock", "TableRows", "as_dates", "as_numbers", "large_columns",
-    "matrix_of", "scaled", "without_nan",
+    "matrix_of", "reals_of", "scaled", "without_nan",
 ]  # fmt: skip
 
 LABELLED, UNLABELLED, INFINITE = range(3)  # what is known of the label of a row
@@ -132,7 +132,10 @@ class TableRows:
         if keep.all():
             return block
         others = {i: _kept(cells, keep) for i, cells in others.items()}
-        large = {i: reals[keep] for i, reals in block.large.items()}
+        kept = {i: reals[keep] for i, reals in block.large.items()}
+        large = {
+            i: reals for i, reals in kept.items() if np.nanmax(abs(reals), initial=0) > LARGEST
+        }
         y = y[keep] if y.size else y
         return block._replace(numbers=numbers[keep], others=others, y=y, large=large)
 
@@ -309,7 +312,8 @@ def matrix_of(columns: Sequence[Any], n_rows: int) -> Array:
 def reals_of(column: Any) -> Array:
     """Numbers of an Arrow array in double precision, NaN where there is none."""
     reals = pc.cast(_plain_numbers(column), pa.float64(), safe=False)
-    return np.asarray(reals.to_numpy(zero_copy_only=False), np.float64)
+    batch = pa.RecordBatch.from_arrays([reals], names=[""])  # whose tensor does not load pandas
+    return np.asarray(batch.to_tensor(null_to_nan=reals.null_count > 0).to_numpy().ravel())
 
 
 def scaled(source: Source, reals: Array) -> Array:
@@ -342,8 +346,11 @@ def _labels_of(column: Any, is_text: bool) -> tuple[Array, Array]:
     if is_text:
         return _text_labels(texts_of(column))
     plain = _plain_numbers(column)
-    lacks = plain.is_null().to_numpy(zero_copy_only=False)
-    y = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False)
+    lacks = is_null(plain)
+    values = [None, plain.buffers()[1]]  # without marks of those that lack
+    bare = pa.Array.from_buffers(plain.type, len(plain), values, offset=plain.offset)
+    y = pa.RecordBatch.from_arrays([bare], names=[""]).to_tensor().to_numpy().ravel()
+    y = np.where(lacks, y.dtype.type(0), y)
     if pa.types.is_boolean(column.type):
         return y.astype(np.bool_), np.where(lacks, UNLABELLED, LABELLED)
     return y, _flaws(y, lacks | np.isnan(y))

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import inlined
-from polyplane.engine.planes.planes import Array, Planes
+from polyplane.engine.planes.planes import Planes
 
 __all__ = ["mean_sums", "time_of"]
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.planes.planes import (
     CREATED,
     GROWING,
@@ -34,7 +35,6 @@ from polyplane.engine.planes.planes import (
     MISTAKES,
     NO_PLANE,
     PRUNED,
-    Array,
     Planes,
     inverse_length,
     live_lanes,

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.records import array, fields_of, filled, moved_along, spans_function
 from polyplane.engine.tiles import LANES, at, put
@@ -53,7 +54,7 @@ __all__ = [
     "zero_planes",
 ]
 
-Array = np.ndarray[Any, Any]
+
 NO_PLANE = -1  # owner of an idle lane, and the plane of a row that has none
 LANES_USED, GROWING, CREATED, PRUNED, MISTAKES, CLONED, N_COUNTS = range(7)  # in `counts`
 MOST_MOVED = 1 << 18  # elements: a tile less for the next rows pays for moving so many

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.planes import (
     GROWING,
     LANES_USED,
     NO_PLANE,
     PRUNED,
-    Array,
     Planes,
     copied,
     live_lanes,

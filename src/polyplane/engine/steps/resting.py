@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import inlined
-from polyplane.engine.planes.planes import Array
 
 __all__ = ["AWAKE", "REST", "all_awake", "let_rest", "rests"]
 

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.averaging import time_of
-from polyplane.engine.planes.planes import MISTAKES, Array, Planes, count_up
+from polyplane.engine.planes.planes import MISTAKES, Planes, count_up
 from polyplane.engine.planes.scoring import (
     best_of_group,
     lanes_of_group,

@@ -7,7 +7,7 @@ answered with one sentence, so that every way to it is closed by this one place.
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.prediction import FittedModel
 

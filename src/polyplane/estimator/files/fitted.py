@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import preprocessing
 
 import polyplane
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.input.tables import layout_of, width_of
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import record_of, training_of

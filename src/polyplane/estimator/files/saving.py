@@ -14,8 +14,8 @@ import numpy as np
 from sklearn import pipeline
 
 import polyplane
+from polyplane.arrays import Array
 from polyplane.data.table.layout import Layout
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import aligned_zeros
 from polyplane.estimator.blended.training import BlendedTraining
 from polyplane.estimator.files.blends import PackedModel, read_blend, write_blend

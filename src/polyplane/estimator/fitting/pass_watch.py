@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.input.validation import codes_of, read_matrix_and_labels
 
 __all__ = ["LOG_LOSS", "EvalSet", "PassRecord", "PassWatch", "hinge_loss", "watch_of"]

@@ -1,6 +1,6 @@
-"""Work that takes long, as it is told: rows a second, the model's size, its error, time left.
+"""Progress of long work: rows a second, the size of the model, its error, the time left.
 
-Bars are drawn by `progress_bar.py`, unless someone else listens.
+Bars are drawn by `progress_bar.py`, unless a listener takes the reports.
 """
 
 import contextlib
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 __all__ = [
     "Lines",
@@ -31,17 +30,15 @@ __all__ = [
 Report = Callable[[int, int, float], None]
 
 StreamReport = Callable[[int, int], None]  # passes completed, rows visited in all passes
-
-
 BETWEEN_LINES = 10.0  # seconds
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is about to be done, for those who show it in their own way."""
+    """A description of work that begins, for a listener."""
 
     title: str
-    n_rows: int | None  # to visit; None where nobody knows
+    n_rows: int | None  # to visit; None if that is unknown
     unit: str  # of the model's size
     is_search: bool = False  # for settings: there is no model yet
     is_elsewhere: bool = False  # the model at hand does not change between reports
@@ -53,7 +50,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextlib.contextmanager
 def heard_by(listener: Listener) -> Iterator[None]:
-    """Have all work reported to this listener, in place of bars.
+    """Report all work to this listener, in place of bars.
 
     A report is made only where everything is in order: an exception raised there leaves a model
     that can be saved and resumed.
@@ -66,21 +63,21 @@ def heard_by(listener: Listener) -> Iterator[None]:
 
 
 def silence(n_rows: int, size: int, error: float) -> None:
-    """Tell nobody."""
+    """Show nothing."""
 
 
 def without_errors(report: Report) -> Report:
-    """The same report of rows that are not new to the model: how many are wrong says nothing."""
+    """Return a report for rows that the model has met, whose errors say nothing."""
     return lambda n_rows, size, error: report(n_rows, size, math.nan)
 
 
 def in_words(size: int, unit: str, error: float) -> str:
-    """What is shown beside a bar."""
+    """Return the words beside a bar."""
     return f"{size:,} {unit}" + ("" if math.isnan(error) else f", error {error:.2%}")
 
 
 class Lines:
-    """Progress where no bar can be drawn: a line every now and then."""
+    """Progress where no bar can be drawn: a line every ten seconds."""
 
     def __init__(
         self, say: Callable[[str], None], title: str, total: int | None, unit: str = "rows"
@@ -90,7 +87,7 @@ class Lines:
         self.due = self.start + BETWEEN_LINES
 
     def __call__(self, n: int = 0, words: str = "") -> None:
-        """So much more is done."""
+        """Add work that is done."""
         self.done, self.words = self.done + n, words
         now = time.monotonic()
         if now >= self.due:
@@ -98,7 +95,7 @@ class Lines:
             self.tell(now)
 
     def tell(self, now: float) -> None:
-        """How far it has come."""
+        """Show how much is done."""
         share = f" of {self.total:,}" if self.total else ""
         speed = self.done / max(now - self.start, 1e-9)
         parts = [f"{self.title}: {self.done:,}{share} {self.unit}"]
@@ -106,21 +103,16 @@ class Lines:
         self.say(", ".join(parts))
 
 
-def _bars() -> Any:
-    """What draws them: few fits show one, and rich takes its time to be imported."""
-    return importlib.import_module("polyplane.estimator.fitting.progress_bar")
-
-
 @contextlib.contextmanager
 def progress(
     title: str,
-    n_rows: int,
+    n_rows: int | None,
     shown: bool,
     unit: str = "planes",
     is_search: bool = False,
     is_elsewhere: bool = False,
 ) -> Iterator[Report]:
-    """What to call as rows are visited; nothing is shown unless asked for."""
+    """Yield a function to call as rows are visited; nothing is shown unless asked for."""
     listener = _listener.get()
     if listener is not None:
         with listener(Work(title, n_rows, unit, is_search, is_elsewhere)) as report:
@@ -129,66 +121,65 @@ def progress(
     if not shown:
         yield silence
         return
-    if not _bars().can_be_drawn():
-        lines = Lines(print, title, n_rows)
-        yield lambda n_visited, size, error: lines(n_visited, in_words(size, unit, error))
-        lines.tell(time.monotonic())
-        return
-    with _bars().bar_of_rows(title, n_rows) as show:
+    with _shown(title, n_rows) as show:
         yield lambda n_visited, size, error: show(n_visited, in_words(size, unit, error))
 
 
-@dataclass
-class _Latest:
-    """What the chunk at work has told: the model's size, and its errors by rows."""
+@contextlib.contextmanager
+def _shown(title: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+    """Yield what shows work: a bar, or lines where none can be drawn."""
+    bars = importlib.import_module("polyplane.estimator.fitting.progress_bar")
+    if bars.can_be_drawn():
+        with bars.bar(title, total) as show:
+            yield show
+    else:
+        lines = Lines(print, title, total)
+        yield lines
+        lines.tell(time.monotonic())
 
-    unit: str = "planes"
+
+@dataclass
+class _Chunk:
+    """What the chunk at work has reported: the model's size, and its errors by rows."""
+
     size: int = 0
     n_rows: int = 0
     n_wrong: float = 0.0
 
     @contextlib.contextmanager
     def listen(self, work: Work) -> Iterator[Report]:
-        """Hear of a chunk."""
-        self.unit, self.n_rows, self.n_wrong = work.unit, 0, 0.0
+        """Listen to the work on a chunk."""
+        self.n_rows, self.n_wrong = 0, 0.0
         yield self.note
 
     def note(self, n_rows: int, size: int, error: float) -> None:
-        """Some rows of it."""
+        """Count some rows of it."""
         self.size, self.n_rows = size, self.n_rows + n_rows
         self.n_wrong += n_rows * error
 
     @property
     def error(self) -> float:
-        """Of the chunk, before its rows were learned; NaN where they were only collected."""
+        """Error of its rows before they were learned; NaN where they were only collected."""
         return self.n_wrong / self.n_rows if self.n_rows else math.nan
 
 
 @contextlib.contextmanager
-def stream_progress(title: str, n_passes: int, shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """What to call when a chunk has been learned: passes completed, and rows of the chunk."""
-    latest, listener = _Latest(), _listener.get()
+def stream_progress(
+    title: str, unit: str, n_passes: int, shown: bool
+) -> Iterator[Callable[[int, int], None]]:
+    """Yield what to call when a chunk has been learned: passes completed, and rows of the chunk."""
+    chunk, has_listener = _Chunk(), _listener.get() is not None
     with contextlib.ExitStack() as stack:
-        stack.enter_context(heard_by(latest.listen))
-        if listener is not None:
-            work = Work(title, None, "planes")
-            report = stack.enter_context(listener(work))
-            yield lambda n_completed, n_rows: report(
-                n_rows, latest.size, latest.error if n_completed == 0 else math.nan
-            )
-            return
-        if not shown:
-            yield lambda _, n_rows: None
-            return
-        if not _bars().can_be_drawn():
-            lines = Lines(print, title, None)
-            yield lambda _, n_rows: lines(n_rows, in_words(latest.size, latest.unit, math.nan))
-            lines.tell(time.monotonic())
-            return
-        show = stack.enter_context(_bars().bar_of_passes(title, n_passes))
+        is_drawn = shown and not has_listener
+        show = stack.enter_context(_shown(title, None)) if is_drawn else None
+        report = stack.enter_context(progress(title, None, False, unit))
+        stack.enter_context(heard_by(chunk.listen))
 
         def tell(n_completed: int, n_rows: int) -> None:
-            error = latest.error if n_completed == 0 else math.nan
-            show(n_completed, n_rows, in_words(latest.size, latest.unit, error))
+            error = chunk.error if n_completed == 0 else math.nan
+            report(n_rows, chunk.size, error)
+            if show is not None:
+                size = in_words(chunk.size, unit, error)
+                show(n_rows, f"pass {n_completed + 1} of {n_passes}, {size}")
 
         yield tell

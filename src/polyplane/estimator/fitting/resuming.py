@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 
 __all__ = ["SeenRows", "check_can_resume", "check_same_rows", "interrupts_wait", "seen_rows"]
 

@@ -104,10 +104,11 @@ def _fit_stream(
         check_can_resume(model, hasattr(model, "_stream_course"))
     with _started_anew(model, resumes), _layout_of(model, stream):
         course = model._stream_course = _course_of(model)
-        title = type(model).__name__
+        title, kind = type(model).__name__, type(model)
+        unit = "support vectors" if hasattr(kind, "support_vectors_") else "planes"
         watch: PassWatch | None = None
         is_first = True  # pass of this call
-        with stream_progress(title, _count_passes(model), bool(model.verbose)) as show:
+        with stream_progress(title, unit, _count_passes(model), bool(model.verbose)) as show:
             while course.n_passes < _count_passes(model):
                 for chunk in _rest_of_pass(model, stream):
                     with interrupts_wait():

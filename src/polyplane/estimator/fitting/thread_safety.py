@@ -1,9 +1,8 @@
-"""One estimator in several threads: writers take turns, readers see the state before or after.
+"""One estimator in several threads: threads that train or read it take turns.
 
-Training changes planes and support vectors in place. Whoever trains holds the estimator's lock;
-whoever only looks takes a view of it, made while nobody trains: the finished classifier, which is
-never changed, with what belongs to it. While training is at work, readers go on with the view from
-before if there is one, and else wait for its end.
+Training changes planes and support vectors in place. A thread that trains holds the lock of the
+estimator. A thread that reads waits for the step at work, takes a view of the estimator and lets go
+of the lock: the view holds the finished classifier, which is never changed.
 Locks are kept beside estimators, not in them: copies, pickles and model files know nothing of them.
 A copy or a pickle is made of a model at rest.
 """
@@ -22,39 +21,27 @@ __all__ = [
 ]  # fmt: skip
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-LONGEST_COURTESY = 0.1  # seconds for which a writer lets readers go first that wait already
 
 
-class Turns:
-    """Whose turn it is."""
+class _Turns:
+    """The lock of an estimator, and what was derived of its training."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.line = threading.Lock()  # a writer that returns at once waits behind the readers
         self.writer: int | None = None  # the thread that trains
-        self.before: Any = None  # the view for readers while it does
-        self.finished: Any = None  # what is left of a training, and whose it is, until one trains
-        self._n_waiting = 0
-        self._of_waiting = threading.Lock()
-        self.nobody_waits = threading.Event()
-        self.nobody_waits.set()
+        self.finished: Any = None  # the finished classifier and its training, until one trains
 
     @contextlib.contextmanager
-    def waited_for(self) -> Iterator[None]:
-        """The lock, for a reader that has to wait for it."""
-        self._count_waiting(1)
-        try:
-            with self.lock:
-                yield
-        finally:
-            self._count_waiting(-1)
-
-    def _count_waiting(self, change: int) -> None:
-        with self._of_waiting:
-            self._n_waiting += change
-            if self._n_waiting:
-                self.nobody_waits.clear()
-            else:
-                self.nobody_waits.set()
+    def held(self) -> Iterator[None]:
+        """Hold the lock; a thread that trains holds it already."""
+        if self.writer == threading.get_ident():
+            yield
+            return
+        with contextlib.ExitStack() as stack:
+            with self.line:
+                stack.enter_context(self.lock)
+            yield
 
 
 _TURNS: Any = weakref.WeakKeyDictionary()
@@ -62,7 +49,7 @@ _OF_TURNS = threading.Lock()
 
 
 def _forget_threads() -> None:
-    """A process that was forked has none of the threads that hold locks."""
+    """Forget all locks: a forked process has none of the threads that hold them."""
     global _OF_TURNS
     _OF_TURNS = threading.Lock()
     _TURNS.clear()
@@ -72,63 +59,45 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_threads)
 
 
-def _turns_of(estimator: Any) -> Turns:
+def _turns_of(estimator: Any) -> _Turns:
     with _OF_TURNS:
-        turns: Turns | None = _TURNS.get(estimator)
+        turns: _Turns | None = _TURNS.get(estimator)
         if turns is None:
-            turns = _TURNS[estimator] = Turns()
+            turns = _TURNS[estimator] = _Turns()
         return turns
 
 
 def view_of(estimator: Any) -> Any:
-    """The fitted estimator as it was before or is after what other threads do to it."""
+    """Return the fitted estimator as it is between two steps; the thread that trains gets itself.
+
+    The finished classifier is derived once after a training. No array is copied.
+    """
     turns = _turns_of(estimator)
     if turns.writer == threading.get_ident():
         return estimator
-    if turns.lock.acquire(blocking=False):
-        try:
-            return _view(estimator, turns)
-        finally:
-            turns.lock.release()
-    before = turns.before
-    if before is not None:
-        return before
-    with turns.waited_for():
-        return _view(estimator, turns)
-
-
-def _view(estimator: Any, turns: Turns) -> Any:
-    """For who holds the lock. What is left of a training is derived once and copies no array."""
-    if not _is_finished(estimator, turns):
-        turns.finished = estimator._record(), vars(estimator)["_training"]
-    view = _twin(estimator)
-    view._finished = turns.finished[0]
-    view._training = _twin(estimator._training)
-    if vars(view._training).get("own") is not None:  # which training changes in place
-        view._training.own = _twin(view._training.own)
-    return view
-
-
-def _is_finished(estimator: Any, turns: Turns) -> bool:
-    """Whether what is left of its training has been derived and still holds."""
-    return turns.finished is not None and turns.finished[1] is vars(estimator).get("_training")
+    with turns.held():
+        if turns.finished is None or turns.finished[1] is not vars(estimator).get("_training"):
+            turns.finished = estimator._record(), vars(estimator)["_training"]
+        view = _twin(estimator)
+        view._finished = turns.finished[0]
+        view._training = _twin(estimator._training)
+        if vars(view._training).get("own") is not None:  # which training changes in place
+            view._training.own = _twin(view._training.own)
+        return view
 
 
 def finished_of(view: Any) -> Any:
-    """What is left of a training, where a view has it; None of an estimator itself.
-
-    Nobody has to forget it: it is kept beside the lock, and whoever trains lets go of it.
-    """
+    """Return the finished classifier of a view; None of an estimator itself."""
     return vars(view).get("_finished")
 
 
 def remember(estimator: Any, finished: Any) -> None:
-    """What is left of its training is known, as from a file."""
+    """Keep the finished classifier of an estimator, such as one from a file."""
     _turns_of(estimator).finished = finished, estimator._training
 
 
 def forget_finished(estimator: Any) -> None:
-    """What is left of its training is to be derived anew."""
+    """Have the finished classifier derived anew."""
     _turns_of(estimator).finished = None
 
 
@@ -140,56 +109,50 @@ def _twin(thing: Any) -> Any:
 
 @contextlib.contextmanager
 def writing(estimator: Any) -> Iterator[None]:
-    """The estimator's lock, for whoever changes it."""
-    turns, thread = _turns_of(estimator), threading.get_ident()
-    if turns.writer == thread:
+    """Hold the lock of an estimator that is changed."""
+    turns = _turns_of(estimator)
+    if turns.writer == threading.get_ident():
         yield
         return
-    turns.nobody_waits.wait(LONGEST_COURTESY)
-    with turns.lock:
-        has_view = _is_finished(estimator, turns)
-        turns.before, turns.writer = _view(estimator, turns) if has_view else None, thread
-        turns.finished = None
+    with turns.held():
+        turns.writer, turns.finished = threading.get_ident(), None
         try:
             yield
         finally:
-            turns.before = turns.writer = None
+            turns.writer = None
 
 
 @contextlib.contextmanager
 def at_rest(estimator: Any) -> Iterator[None]:
-    """The estimator's lock, for whoever looks at all of it; who trains may look in between."""
-    with _turns_of(estimator).lock:
+    """Hold the lock of an estimator of which all is read; the thread that trains may read it."""
+    with _turns_of(estimator).held():
         yield
 
 
 def writes(method: Method) -> Method:
-    """A method that trains: it waits for others that do."""
+    """Return a method that trains, one thread at a time."""
+    return _inside(writing, method)
 
+
+def reads_alone(method: Method) -> Method:
+    """Return a method that reads models in training while nobody trains."""
+    return _inside(at_rest, method)
+
+
+def _inside(lock: Callable[[Any], Any], method: Method) -> Method:
     @functools.wraps(method)
     def alone(self: Any, *arguments: Any, **named: Any) -> Any:
-        with writing(self):
+        with lock(self):
             return method(self, *arguments, **named)
 
     return alone  # type: ignore[return-value]
 
 
 def reads(method: Method) -> Method:
-    """A method that looks at the finished classifier."""
+    """Return a method that reads the finished classifier."""
 
     @functools.wraps(method)
     def of_view(self: Any, *arguments: Any, **named: Any) -> Any:
         return method(view_of(self), *arguments, **named)
 
     return of_view  # type: ignore[return-value]
-
-
-def reads_alone(method: Method) -> Method:
-    """A method that looks at models in training: it waits until nobody trains."""
-
-    @functools.wraps(method)
-    def when_it_rests(self: Any, *arguments: Any, **named: Any) -> Any:
-        with at_rest(self):
-            return method(self, *arguments, **named)
-
-    return when_it_rests  # type: ignore[return-value]

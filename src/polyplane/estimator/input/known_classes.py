@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.many_classes.decomposition import Decomposition
 
 __all__ = ["ClassesMet", "KnownClasses", "known_classes"]

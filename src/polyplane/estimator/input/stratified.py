@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.order import shuffle
-from polyplane.engine.planes.planes import Array
 
 __all__ = ["stratified"]
 

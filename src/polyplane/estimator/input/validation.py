@@ -16,8 +16,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from polyplane.arrays import Array
 from polyplane.data.chunk_sizes import widened
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.input.tables import layout_of, rows_of_table, width_of
 from polyplane.model.input.input_rows import INDEX_DTYPES, checked_rows

@@ -6,7 +6,7 @@ or of another weight of the step, is kept, as for planes (`engine/planes/averagi
 
 from typing import Any, NamedTuple
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.support.support_set import SupportSet, empty_set
 from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.kernels.kernel_training import KernelModel

@@ -20,10 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from polyplane.arrays import Array
 from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import count_rows
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked

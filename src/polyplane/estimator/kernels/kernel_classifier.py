@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from joblib import effective_n_jobs
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place, shuffle
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import CsrRows, DenseRows, count_rows, matrix_of
 from polyplane.engine.support.gram import squared_lengths
 from polyplane.engine.support.support_set import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.rows.storage import CsrRows
 from polyplane.engine.support.gram import padded
 from polyplane.engine.support.gram_cache import bring_line

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array, same_bits
+from polyplane.arrays import Array
+from polyplane.engine.planes.planes import same_bits
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.setting_trials import (
@@ -34,8 +35,8 @@ from polyplane.estimator.planes.setting_trials import (
 )
 
 __all__ = [
-    "Contender", "Rules", "behind_beyond_luck", "best_as_fitted", "clearly_behind", "later_half",
-    "looks_of", "most_passes", "winner",
+    "Contender", "Rules", "best_as_fitted", "clearly_behind", "later_half", "looks_of",
+    "most_passes", "winner",
 ]  # fmt: skip
 
 LOOKS = {0.2: 4, 0.4: 3, 0.6: 2, 0.8: 1}  # values that go on after so much of the passes, at most
@@ -104,27 +105,20 @@ def later_half(errors: Array) -> Array:
 
 
 def clearly_behind(is_wrong: Array, errors: Array) -> Array:
-    """Which values are, given wrong rows by value, and errors by value, look and part."""
-    lines = is_wrong.astype(np.float64)
-    return behind_beyond_luck(
-        errors, lambda best: (lines - lines[best]).var(axis=1) / lines[0].size
-    )
+    """Return which values are clearly behind the best one.
 
-
-def behind_beyond_luck(errors: Array, of_rows: Callable[[int], Array]) -> Array:
-    """Which values are clearly behind, given errors by value, look and part.
-
-    The standard error is that of the rows together with that of the luck. Of one error nobody
-    knows how much of it was luck. `of_rows` is the former, squared, of the difference between each
-    value and a given one.
+    `is_wrong` is by value and row, `errors` by value, look and part. The standard error of a
+    difference is that of the rows together with that of the luck of looks and parts. Of a single
+    error nobody knows how much of it was luck.
     """
     recent = np.stack([later_half(each).ravel() for each in errors])
     means, n_errors = recent.mean(axis=1), recent.shape[1]
     if n_errors == 1:
         return np.zeros(len(means), np.bool_)
-    best = int(np.argmin(means))
+    best, lines = int(np.argmin(means)), is_wrong.astype(np.float64)
+    of_rows = (lines - lines[best]).var(axis=1) / lines[0].size
     of_luck = (recent - recent[best]).var(axis=1, ddof=1) / n_errors
-    behind: Array = means - means[best] > FAR_BEHIND * np.sqrt(of_rows(best) + of_luck)
+    behind: Array = means - means[best] > FAR_BEHIND * np.sqrt(of_rows + of_luck)
     return behind
 
 

@@ -12,13 +12,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import (
-    Array,
-    with_classes,
-    with_planes,
-    zero_planes,
-)
+from polyplane.engine.planes.planes import with_classes, with_planes, zero_planes
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
 from polyplane.engine.tiles import LANES

@@ -9,13 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import (
-    Array,
-    with_classes,
-    with_features,
-    with_planes,
-    zero_planes,
-)
+from polyplane.arrays import Array
+from polyplane.engine.planes.planes import with_classes, with_features, with_planes, zero_planes
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.fitting.memory import check_memory
 from polyplane.estimator.input.known_classes import known_classes

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from polyplane.arrays import Array
 from polyplane.engine.order import shuffle
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
 from polyplane.engine.targets import rows_of

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.estimator.fitting.pass_watch import hinge_loss
 from polyplane.estimator.fitting.thread_safety import finished_of, reads, reads_alone

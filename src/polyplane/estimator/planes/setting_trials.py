@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place, shuffle
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.steps.hinge import HingeRule
 from polyplane.engine.targets import rows_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.rows.storage import csr_rows_of, packed
 from polyplane.estimator.input.validation import TrainingData
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import (
     CREATED,
     MISTAKES,
     NO_PLANE,
     PRUNED,
-    Array,
     Planes,
     copied,
     count_planes,

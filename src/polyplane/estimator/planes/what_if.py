@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
+from polyplane.arrays import Array
 from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame
 from polyplane.data.table.kinds import ASIDE, DATE, NUMERIC, TEXT, UNDECIDED, kind_of_type
 from polyplane.data.table.layout import Layout
 from polyplane.data.table.texts import MISSING_TEXTS
-from polyplane.engine.planes.planes import Array
 from polyplane.model.explanation import Change
 
 __all__ = ["WhatIf"]

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 
 __all__ = ["guessed_shape", "picture_of_row", "picture_of_weights", "png"]
 

@@ -74,9 +74,9 @@ SOURCES = {
     "labels of text": b"".join(b"%s 1:%d\n" % (b"x" * (1 + k % 5), k) for k in range(1, 30)),
     "texts in many letters": "é 1:1\nß 2:1\n漢字 1:3\n".encode() * 7,
     "odd values": b"1 1:-0 2:1e-45 3:3.4e38\n2 1:0\n",
-    "dense": b"a,b,label\n" + b"".join(b"%d,-0.0,%d\n" % (k, k % 4) for k in range(40)),
+    "dense": b"a,b,label\n" + b"".join(b"%d,-0.0,%d\n" % (k % 37, k % 4) for k in range(40)),
     "dense, fractions after whole labels": b"1,2,3\n4,5,6.5\n7,8,9\n" * 9,
-    "categories": b"a,c,label\n" + b"".join(b"%d,c%d,yes\n" % (k, k % 11) for k in range(60)),
+    "categories": b"a,c,label\n" + b"".join(b"%d,c%d,yes\n" % (k % 59, k % 11) for k in range(60)),
 }
 
 

@@ -411,6 +411,11 @@ NUMBERS = st.one_of(
 )
 
 
+def test_a_row_that_is_left_out_does_not_scale_its_columns():
+    chunk = read_one("a,label\n1e22,\n1,3\n2,4\n", missing="skip")
+    np.testing.assert_array_equal(chunk.X, [[1], [2]])
+
+
 FEATURES = NUMBERS.filter(lambda text: abs(float(text)) <= LARGEST)  # others are scaled
 
 

@@ -63,7 +63,7 @@ from polyplane.data.formats.csv.records import (
     joined,
     records_of,
 )
-from polyplane.data.table.blocks import TableBlock, TableRows
+from polyplane.data.table.blocks import TableBlock, TableRows, reals_of
 from polyplane.data.table.kinds import NO_NUMBERS
 from polyplane.data.table.kinds import NUMBER as NUMBER_KIND
 from polyplane.data.table.layout import Layout, TableOptions, places_in
@@ -365,7 +365,7 @@ def _numbers_of(column: Any) -> Any:
         numbers = pc.cast(pc.if_else(is_missing, None, texts), pa.float64())
     except pa.ArrowException:  # such as a sign that Arrow does not know
         numbers = pa.array([number_of_text(text) for text in texts.to_pylist()], pa.float64())
-    table = np.append(numbers.to_numpy(zero_copy_only=False), np.nan)
+    table = np.append(reals_of(numbers), np.nan)
     return arrow_of(table[codes_of(column.indices)])
 
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.mixing import NEW
-from polyplane.engine.planes.planes import Array, Planes, live_lanes
+from polyplane.engine.planes.planes import Planes, live_lanes
 from polyplane.engine.targets import LEFT_OUT, rows_of
 from polyplane.estimator.fitting.thread_safety import writing
 from polyplane.estimator.input.validation import TrainingData, all_or_nothing, codes_of, weighty

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from polyplane.arrays import Array
 from polyplane.data.chunk_sizes import widened
 from polyplane.engine.planes.assignment_by_entropy import tally_of
 from polyplane.engine.planes.mixing import NEW, Share, is_sound, mixed, settled, share_of
-from polyplane.engine.planes.planes import CREATED, Array
+from polyplane.engine.planes.planes import CREATED
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.fitting.thread_safety import writing
 from polyplane.estimator.input.tables import width_of
