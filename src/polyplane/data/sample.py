@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.data.chunk_sizes import joined, widened
 from polyplane.data.chunks import Chunk
-from polyplane.engine.planes.planes import Array
 
 __all__ = ["sample", "unlike_classes"]
 

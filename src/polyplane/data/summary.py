@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.data.chunks import Chunk
-from polyplane.engine.planes.planes import Array
 
 __all__ = ["RowSummary"]
 

@@ -34,15 +34,10 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.averaging import mean_sums
-from polyplane.engine.planes.planes import (
-    Array,
-    count_planes,
-    live_lanes,
-    sorted_by_owner,
-    with_planes,
-)
+from polyplane.engine.planes.planes import count_planes, live_lanes, sorted_by_owner, with_planes
 from polyplane.engine.planes.pruning import with_only
 from polyplane.engine.rows.storage import (
     CsrRows,

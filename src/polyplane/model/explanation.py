@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.contributions import (
     ToColumns,
@@ -29,7 +30,6 @@ from polyplane.engine.planes.explaining import (
     mean_of_columns,
     parts_of,
 )
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import HashedRows, n_mapped, unhashed
 from polyplane.engine.rows.storage import (
     CsrRows,

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import NO_PLANE, Array
+from polyplane.arrays import Array
+from polyplane.engine.planes.planes import NO_PLANE
 from polyplane.engine.planes.scoring import (
     Scorer,
     best_planes,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import poly2_rows
 from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.model.format.algorithm_names import class_name_of

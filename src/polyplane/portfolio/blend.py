@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy import optimize, special
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 
 __all__ = ["calibration_of", "log_losses", "matching_factor", "weights_of_recipes"]
 

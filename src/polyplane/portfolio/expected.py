@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.portfolio.blend import calibration_of, log_losses, weights_of_recipes
 
 __all__ = ["Expected", "Score", "cross_fitted", "score_of"]

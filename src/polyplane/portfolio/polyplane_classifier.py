@@ -24,8 +24,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.blended.folding import folded_of
 from polyplane.estimator.blended.training import BlendedTraining, Member

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.estimator.blended.training import Member
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.fitting.resuming import interrupts_wait

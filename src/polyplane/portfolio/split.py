@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import DenseRows, dense_rows, packed
 from polyplane.estimator.input.stratified import stratified
 from polyplane.estimator.input.validation import TrainingData, weighty

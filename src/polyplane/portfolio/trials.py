@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.estimator.fitting.progress import Report, silence
 from polyplane.estimator.fitting.side_by_side import for_each

@@ -28,7 +28,6 @@ __all__ = [
     "NO_PLANE",
     "N_COUNTS",
     "PRUNED",
-    "Array",
     "Planes",
     "PlanesSpans",
     "clone_plane",

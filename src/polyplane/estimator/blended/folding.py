@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.blended.training import BlendedTraining, Member

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.estimator.blended.folding import folded_of
 from polyplane.estimator.blended.training import BlendedTraining, Member
 from polyplane.estimator.files.training_tables import SEEN_ROWS, TABLES

@@ -18,12 +18,12 @@ import numpy as np
 from joblib import effective_n_jobs
 
 import polyplane
+from polyplane.arrays import Array
 from polyplane.data.chunks import BadRows, DataError
 from polyplane.data.formats.libsvm.block_reader import RowReader
 from polyplane.data.formats.text.blocks import TextBlock, TextBlocks
 from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import CsrRows, csr_rows_of, matrix_of
 from polyplane.engine.support.support_set import (
     ACTIVE,

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array, live_lanes
+from polyplane.arrays import Array
+from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of, packed
 from polyplane.estimator.planes.training import PlaneModel
 from polyplane.model.input.column_maps import ColumnMap

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from polyplane.arrays import Array
 from polyplane.engine.planes.expendable import changes_without_each, sums_of_units
-from polyplane.engine.planes.planes import Array, live_lanes
+from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.planes.pruning import with_only
 from polyplane.engine.rows.storage import products
 from polyplane.engine.targets import rows_of

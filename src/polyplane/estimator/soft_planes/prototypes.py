@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.cluster import MiniBatchKMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.planes.training import PlaneModel

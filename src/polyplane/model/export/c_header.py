@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.rows.mapped import MappedRows
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, n_mapped
 from polyplane.engine.rows.storage import DenseRows

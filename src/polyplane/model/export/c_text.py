@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.format.model_file import ModelError
 
 __all__ = ["Header", "literal", "quoted"]

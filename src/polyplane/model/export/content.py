@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import jit
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, hashed_column
 from polyplane.engine.rows.storage import matrix_of
 from polyplane.model.export.table_input import TableInput

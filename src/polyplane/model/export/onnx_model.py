@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.export.content import Exported, Scaling, sides_of_problems
 from polyplane.model.export.onnx_graph import Graph
 from polyplane.model.export.onnx_kernels import leads

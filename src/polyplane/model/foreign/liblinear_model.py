@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.foreign.model_text import TextModel, number_rows
 
 __all__ = ["PlanesText", "liblinear_model"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.foreign.model_text import (
     MOST_COEF0,
     MOST_DEGREE,

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.format.model_file import ModelError
 
 __all__ = [

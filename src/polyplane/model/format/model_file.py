@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import safetensors
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.whole_files import whole_file
 
 __all__ = ["ModelError", "is_model_file", "read_file", "write_file"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.inspection import column_facts
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.leveled import LevelTable
 from polyplane.engine.rows.products import n_mapped
 from polyplane.engine.rows.storage import CsrRows

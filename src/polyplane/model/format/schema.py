@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.inspection import largest_magnitude
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import blank, fields_of
 from polyplane.model.format.checks import LARGEST_COUNT, need, need_within
 from polyplane.model.format.model_file import CODES, ModelError

@@ -43,9 +43,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from polyplane.arrays import Array
 from polyplane.engine.inspection import ColumnStatistics, column_statistics
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.rows.leveled import LevelTable, leveled_rows
 from polyplane.engine.rows.mapped import ColumnTable, mapped_rows

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.inspection import LARGEST, column_facts, largest_magnitude, starts_are_sound
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, csr_rows, dense_rows
 
 __all__ = ["INDEX_DTYPES", "check_products", "check_scores", "checked_rows"]

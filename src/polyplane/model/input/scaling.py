@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.model.format.checks import need
 from polyplane.model.format.schema import (
     Count,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polyplane.arrays import Array
 from polyplane.engine.jit import jit
-from polyplane.engine.planes.planes import Array
 from polyplane.engine.rows.storage import Rows, with_own_page
 from polyplane.engine.support.support_set import gathered_sum
 from polyplane.engine.tiles import span

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.rows.storage import CsrRows, Rows, matrix_of, packed
 from polyplane.engine.support.gram import (
     chunk_tiles,

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 
 __all__ = ["RULES", "DecisionRule", "rule_of"]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyplane.engine.planes.planes import Array
+from polyplane.arrays import Array
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.model.many_classes.decision_rules import rule_of
 
