@@ -24,6 +24,7 @@ from polyplane.backends.dask_cascade import ROUNDS, fit_cascade, is_cascade
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, default_client
 from polyplane.backends.dask_partitions import mix_rows, partitions_of
+from polyplane.backends.dask_portfolio import fit_portfolio, is_portfolio
 from polyplane.backends.dask_prediction import Evaluation, evaluate, predict
 from polyplane.backends.dask_rounds import (
     ALIKE,
@@ -85,8 +86,13 @@ def fit(
     ConnectionError, where the cluster is lost.
     """
     client = client or default_client()
-    cascades = is_cascade(estimator)
-    if not cascades:
+    cascades, blends = is_cascade(estimator), is_portfolio(estimator)
+    if blends and resume:
+        raise ValueError(
+            "PolyplaneClassifier cannot resume on a cluster, where its recipes are trained one "
+            "after the other: fit again."
+        )
+    if not (cascades or blends):
         check_mixable(estimator)
     if any(given is not None and given < 1 for given in (rounds, learners)):
         raise ValueError("rounds and learners must be whole numbers of at least 1.")
@@ -101,6 +107,13 @@ def fit(
     with faults_in_words():
         if cascades:
             fit_cascade(estimator, rows, rounds or ROUNDS, goes_on, after)
+        elif blends:
+            way = learners, mixes, alike
+
+            def train(algorithm: Any) -> PackedModel:
+                return _make_passes(algorithm, rows, way, False, lambda model: None)
+
+            fit_portfolio(estimator, rows, rounds, train, after)
         else:
             machine = that_travels(estimator, rows, rounds, goes_on)
             _make_passes(machine, rows, (learners, mixes, alike), goes_on, after)
@@ -136,8 +149,8 @@ def _make_passes(
     way: tuple[int | None, float | None, float],
     goes_on: bool,
     after: Callable[[PackedModel], None],
-) -> None:
-    """All passes that are left."""
+) -> PackedModel:
+    """Make all passes that are left; return the model reached."""
     learners, mixes, alike = way
     sample = sampled(rows) if needs_sample(machine, rows) else None
     model = packed(machine) if goes_on else first_model(machine, rows, sample)
@@ -156,6 +169,7 @@ def _make_passes(
                 task = rows.client.submit(_completed, model, sample, pure=False)
                 model = result_of_sample(task)
             after(model)
+    return model
 
 
 def _report(report: Report, size: int, n_rows: int) -> None:

@@ -14,7 +14,14 @@ from polyplane.model.format.algorithm_names import ALGORITHMS, short_name
 __all__ = ["estimator_class", "parsed_settings", "show_settings"]
 
 # Parameters that have an option of their own, or that the command line sets by itself.
-NOT_SETTINGS = {"random_state", "n_jobs", "verbose", "warm_start", "categorical_features"}
+NOT_SETTINGS = {
+    "random_state",
+    "n_jobs",
+    "verbose",
+    "warm_start",
+    "categorical_features",
+    "recipes",
+}
 SUGGESTIONS = 3
 INDENT, MIN_WIDTH = "    ", 40
 WORDS = {"none": None, "true": True, "yes": True, "false": False, "no": False}

@@ -13,12 +13,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from polyplane.arrays import Array
+from polyplane.model.fit_report import Z_95, expected_words
 from polyplane.portfolio.blend import calibration_of, log_losses, weights_of_recipes
 
 __all__ = ["Expected", "Score", "cross_fitted", "score_of"]
 
 PARTS = 5
-Z_95 = 1.96  # standard errors on both sides of a 95% interval
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Score:
     log_loss_se: float  # standard error
     error: float  # share of wrong rows
     error_se: float
-    auc: float  # area under the ROC curve; the mean over classes of one against the rest
+    auc: float | None  # area under the ROC curve; the mean over classes of one against the rest
 
     def interval(self, name: str) -> tuple[float, float]:
         """Return the 95% interval of "log_loss" or "error"."""
@@ -56,7 +56,7 @@ class Expected:
         return self.model.log_loss
 
     @property
-    def auc(self) -> float:
+    def auc(self) -> float | None:
         """Expected area under the ROC curve."""
         return self.model.auc
 
@@ -73,11 +73,7 @@ class Expected:
         )
 
     def __str__(self) -> str:
-        linear = "" if self.linear is None else f" (a linear model: {self.linear.error:.1%})"
-        return (
-            f"expected error {self.error:.1%} ± {100 * Z_95 * self.model.error_se:.1f}{linear}, "
-            f"log-loss {self.log_loss:.3g}, AUC {self.auc:.3f}"
-        )
+        return f"expected {expected_words(self.to_dict())}"
 
 
 def score_of(scores: Array, labels: Array, weights: Array | None = None) -> Score:
@@ -97,8 +93,8 @@ def _mean(values: Array, weights: Array | None) -> tuple[float, float]:
     return mean, math.sqrt(squared) / float(shares.sum())
 
 
-def _auc(scores: Array, labels: Array) -> float:
-    """Return the mean area over classes that have rows and lack some; NaN where there is none."""
+def _auc(scores: Array, labels: Array) -> float | None:
+    """Return the mean area over classes that have rows and lack some; None where there is none."""
     areas = []
     n_classes = scores.shape[1]
     for k in range(n_classes) if n_classes > 2 else (1,):
@@ -109,7 +105,7 @@ def _auc(scores: Array, labels: Array) -> float:
         others = np.delete(scores, k, axis=1).max(axis=1)
         ranks = rankdata(scores[:, k] - others)
         areas.append((ranks[is_own].sum() - n_own * (n_own + 1) / 2) / (n_own * n_rest))
-    return float(np.mean(areas)) if areas else math.nan
+    return float(np.mean(areas)) if areas else None
 
 
 def cross_fitted(

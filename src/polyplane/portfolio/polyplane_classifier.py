@@ -40,11 +40,16 @@ from polyplane.estimator.input.validation import (
     all_or_nothing,
     check_class_weights,
     codes_of,
+    read_matrix,
     read_matrix_and_labels,
     read_training,
     weighty,
 )
-from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
+from polyplane.estimator.online_classifier import (
+    A_NUMBER_OF_THREADS,
+    OnlineClassifier,
+    training_of,
+)
 from polyplane.estimator.parameters import (
     Range,
     check_parameters,
@@ -62,7 +67,7 @@ from polyplane.model.format.checks import need
 from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import Features, FittedModel
-from polyplane.portfolio.blend import calibration_of, weights_of_recipes
+from polyplane.portfolio.blend import calibration_of, matching_factor, weights_of_recipes
 from polyplane.portfolio.expected import Expected, cross_fitted
 from polyplane.portfolio.recipes import RECIPES, STREAM, named, recipes_for, settings_of
 from polyplane.portfolio.refit import refit, settle
@@ -74,10 +79,11 @@ from polyplane.portfolio.trials import (
     judged_weights,
     kind_of_data,
     ranks_of,
+    scores_of_member,
     tried_recipes,
 )
 
-__all__ = ["PolyplaneClassifier"]
+__all__ = ["PolyplaneClassifier", "with_member"]
 
 LINEAR_NAME = "linear"  # with which names of linear recipes begin
 SEEDS = {1: 1, 2: 1, 3: 2}  # models of each recipe that is chosen, by quality
@@ -542,6 +548,19 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             | {"weight": member.weight}
             for member in self._training.members
         }
+
+
+def with_member(classifier: PolyplaneClassifier, name: str, estimator: Any, X: Any) -> Any:
+    """Put an estimator in the place of a member, as sure of the rows X as this one was."""
+    training: BlendedTraining = training_of(classifier)
+    member = next(one for one in training.members if one.name == name)
+    rows = read_matrix(classifier, X, False, training.constant)
+    none = np.empty(0, np.int32)
+    data = TrainingData(rows, none, none.astype(np.float32))
+    now, before = (scores_of_member(one, data) for one in (estimator, member.estimator))
+    member.weight *= matching_factor(now, before)
+    member.estimator = estimator
+    return classifier
 
 
 def check_recipes(given: Any) -> None:

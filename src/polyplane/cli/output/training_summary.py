@@ -6,6 +6,7 @@ from polyplane.cli.input.table_words import label_words, table_lines
 from polyplane.cli.output.evaluation_report import plain_evaluation
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.training.training_run import Watch
+from polyplane.model.fit_report import expected_words
 from polyplane.report.metrics import Evaluation, standard_error
 
 __all__ = ["summary_of", "tell_summary"]
@@ -33,6 +34,8 @@ def summary_of(job: Any, watch: Watch, tested: Evaluation | None) -> dict[str, A
         "support_vectors": None if has_planes else int(model.support_.size),
         "per_class": per_class.tolist(),
         "settings": found_settings(model),
+        "expected": fit_report_of(model).get("expected"),
+        "trials": fit_report_of(model).get("trials"),
         "progressive_error": None if job.request.resume else watch.progressive_error,
         "progressive_rows": 0 if job.request.resume else watch.n_new,
         "test_rows": tally.n_rows if tally else None,
@@ -48,6 +51,12 @@ def summary_of(job: Any, watch: Watch, tested: Evaluation | None) -> dict[str, A
         "model": None if job.path is None else str(job.path),
         "model_bytes": None if job.path is None else job.path.stat().st_size,
     }
+
+
+def fit_report_of(estimator: Any) -> dict[str, Any]:
+    """Return what a fit knows of its model, such as the error to expect on new rows."""
+    report: dict[str, Any] = vars(estimator).get("_fit_report", {})
+    return report
 
 
 def found_settings(estimator: Any) -> dict[str, Any]:
@@ -76,6 +85,11 @@ def tell_summary(screen: Screen, found: dict[str, Any]) -> None:
     elif found["progressive_error"] is not None:
         spread = f"{found['progressive_error']:.2%} of {found['progressive_rows']:,} rows"
         lines.append(("error", f"{spread}, predicted before they were first learned"))
+    if found["expected"] is not None:
+        lines.append(("expected", expected_words(found["expected"])))
+    if found["trials"]:
+        shares = {one["recipe"]: one["weight"] for one in found["trials"] if one["weight"] > 0}
+        lines.append(("recipes", ", ".join(f"{name} {w:.0%}" for name, w in shares.items())))
     lines.append(_size(found))
     settings = ", ".join(f"{name} {_short(value)}" for name, value in found["settings"].items())
     if settings:

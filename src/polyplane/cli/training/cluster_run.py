@@ -62,7 +62,9 @@ def run_on_cluster(
     n_made, begin = _count_rounds(estimator), time.perf_counter()
     n_rounds = None
     if n_before:
-        n_rounds = n_made + dask_cluster.ROUNDS if is_cascade else n_before + estimator.max_iter
+        n_rounds = (
+            n_made + dask_cluster.ROUNDS if is_cascade else n_before + int(estimator.max_iter)
+        )
 
     def listen(work: Work) -> AbstractContextManager[Report]:
         nonlocal begin

@@ -10,6 +10,7 @@ from polyplane.cli.input.row_input import chunks_of, open_rows
 from polyplane.cli.input.table_words import label_facts, label_words, table_facts, table_lines
 from polyplane.cli.output.screen import Screen
 from polyplane.data.summary import RowSummary
+from polyplane.model.fit_report import expected_words
 from polyplane.model.format.model_file import is_model_file
 from polyplane.model.format.prediction_part import read_fitted, refusing
 from polyplane.model.prediction import FittedModel
@@ -101,6 +102,8 @@ def _tell_model(screen: Screen, file: str) -> None:
         screen.say(f"missing values: {found['table']['missing']}")
     if found["label"] is not None:
         screen.say(f"label: {label_words(found['label'])}")
+    if found["expected"] is not None:
+        screen.say(f"expected on new rows: {expected_words(found['expected'])}")
     _show_settings(screen, found)
     screen.table(
         ["class", found["unit"]],
@@ -151,6 +154,8 @@ def _facts_of(model: FittedModel) -> dict[str, Any]:
         "scaling": None if model.scaler is None else SCALERS[model.scaler.kind],
         "parameters": _said(dict(model.parameters)),
         "found": _said(found),
+        "expected": None if model.fit_report is None else model.fit_report.get("expected"),
+        "trials": None if model.fit_report is None else model.fit_report.get("trials"),
         "history": _history_of(model),
     }
 

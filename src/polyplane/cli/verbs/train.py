@@ -183,8 +183,18 @@ def _set_parameters(estimator: Any, request: TrainRequest, is_stopped: bool) -> 
                     "change: leave it out to go on with it."
                 )
     else:
-        given["warm_start"] = request.cluster is None
+        _go_on(estimator, request)
     estimator.set_params(**given)
+
+
+def _go_on(estimator: Any, request: TrainRequest) -> None:
+    """Let a finished training go on with new passes or new rows."""
+    if "warm_start" not in estimator.get_params() and not request.stream:
+        raise CallError(
+            f"{request.resume} holds a finished training of {type(estimator).__name__}, which has "
+            "no further passes to make: train without --resume, or add rows by --stream."
+        )
+    estimator.warm_start = request.cluster is None
 
 
 def _check_place(job: Job) -> None:
