@@ -14,7 +14,6 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, Chunk
-from polyplane.data.formats.text.numbers import first_bit
 from polyplane.data.table.blocks import (
     TableBlock,
     as_dates,
@@ -41,7 +40,7 @@ from polyplane.data.table.spelling import respelled
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
 from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.jit import jit
-from polyplane.engine.tiles import at, put, span
+from polyplane.engine.tiles import at, lowest_bit, put, span
 
 __all__ = ["laid_out"]
 
@@ -392,7 +391,7 @@ def _write_marked(
             put(marked, k, 0)
             first = n_numbers + k * MARKS
             while word:
-                put(columns, n, np.int32(first + first_bit(word)))
+                put(columns, n, np.int32(first + lowest_bit(word)))
                 put(out, n, np.float32(1))
                 word &= word - 1
                 n += 1

@@ -20,7 +20,7 @@ from joblib import effective_n_jobs
 import polyplane
 from polyplane.data.chunks import BadRows, DataError
 from polyplane.data.formats.libsvm.block_reader import RowReader
-from polyplane.data.formats.text.blocks import TextBlock, TextBlocks
+from polyplane.data.formats.libsvm.blocks import TextBlock, TextBlocks
 from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import Array

@@ -21,7 +21,6 @@ from sklearn.datasets import load_svmlight_file
 traced = atheris.instrument_imports(include=["polyplane.data"])
 with traced if numba.config.DISABLE_JIT else contextlib.nullcontext():
     from polyplane.data.chunks import BadRows, DataError
-    from polyplane.data.formats.libsvm import pieces as libsvm_pieces
     from polyplane.data.formats.libsvm import reader as libsvm_text
 
 ALPHABET = b"0123456789::..--+eE  \n\n\r\t#qid1111"
@@ -39,6 +38,11 @@ def outcome(work):
         return work()
     except DataError as error:
         return error
+
+
+def whole(text):
+    (found,) = libsvm_text.chunks(io.BytesIO(text), "fuzz", sys.maxsize, bad=BadRows())
+    return found
 
 
 def in_chunks(text, chunk_rows):
@@ -69,8 +73,8 @@ def one_input(data):
     text = source.ConsumeBytes(sys.maxsize)
     if is_tidy:
         text = bytes(ALPHABET[byte % len(ALPHABET)] for byte in text)
-    libsvm_pieces.FIRST_PIECE = libsvm_pieces.PIECE = libsvm_text.BLOCK = size
-    found = outcome(lambda: libsvm_text.read(io.BytesIO(text), "fuzz", bad=BadRows()))
+    libsvm_text.BLOCK = size
+    found = outcome(lambda: whole(text))
     outcome(lambda: in_chunks(text, size % 5 + 1))
     if is_tidy:
         agree(text, found)

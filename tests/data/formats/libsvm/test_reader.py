@@ -3,7 +3,6 @@
 import contextlib
 import io
 import lzma
-import threading
 from decimal import Decimal
 from unittest import mock
 
@@ -15,18 +14,18 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from polyplane.data.chunks import BadRows, DataError
-from polyplane.data.formats.libsvm import pieces as libsvm_pieces
+from polyplane.data.formats.libsvm import blocks as text_blocks
 from polyplane.data.formats.libsvm import reader as libsvm_text
-from polyplane.data.formats.text import blocks as text_blocks
 from tests.examples import examples
 from tests.real_data import N_FEATURES, ROOT, _need
 
 pytestmark = pytest.mark.loops
+ALL_ROWS = 1 << 62
 
 
 def read(text, **options):
-    options.setdefault("bad", BadRows())
-    return libsvm_text.read(io.BytesIO(text), "rows.txt", **options)
+    (found,) = chunks(text, ALL_ROWS, **options)
+    return found
 
 
 def chunks(text, chunk_rows, **options):
@@ -40,12 +39,8 @@ def written(X, y, base=1):
     return file.getvalue()
 
 
-def small_pieces(size):
-    """Blocks and pieces of so few bytes that lines grow out of them."""
-    return mock.patch.multiple(libsvm_pieces, FIRST_PIECE=size, PIECE=size)
-
-
 def small_blocks(size):
+    """Blocks of so few bytes that lines grow out of them."""
     return mock.patch.object(libsvm_text, "BLOCK", size)
 
 
@@ -148,7 +143,7 @@ def test_values_next_to_the_middle_of_two_float32_are_exact():
 @st.composite
 def matrices(draw):
     """CSR matrices of any finite float32, with empty rows and columns far out."""
-    n_rows, n_columns = draw(st.integers(0, 6)), draw(st.sampled_from([1, 7, 2**31 - 2]))
+    n_rows, n_columns = draw(st.integers(1, 6)), draw(st.sampled_from([1, 7, 2**31 - 2]))
     rows = []
     for _ in range(n_rows):
         columns = draw(st.sets(st.integers(0, n_columns - 1), max_size=6))
@@ -239,16 +234,14 @@ def test_scikit_learn_reads_the_same(text):
 
 @given(text=tidy_texts(), chunk_rows=st.integers(1, 5), size=st.integers(1, 80))
 @settings(deadline=None, max_examples=examples(60))
-def test_chunks_blocks_and_threads_change_nothing(text, chunk_rows, size):
+def test_chunks_and_blocks_change_nothing(text, chunk_rows, size):
     whole = read(text)
     with small_blocks(size):
         parts = chunks(text, chunk_rows)
+        assert_same(read(text), whole)
     assert all(part.X.shape[0] == chunk_rows for part in parts[:-1])
     rejoined = together(parts)
     assert_same(rejoined._replace(y=rejoined.y.astype(whole.y.dtype)), whole)
-    for n_threads in (1, 3):
-        with small_pieces(size):
-            assert_same(read(text, n_threads=n_threads), whole)
 
 
 @pytest.mark.compiled
@@ -343,14 +336,6 @@ def test_a_bad_row_is_skipped_and_counted(row, column, words):
         assert bad.errors[0].column == column
 
 
-def test_the_first_error_of_the_text_is_raised_whatever_thread_finds_it():
-    text = b"".join(b"1 1:%d\n" % i if i < 50 else b"1 1:x%d\n" % i for i in range(200))
-    for _ in range(20):
-        with small_pieces(64), pytest.raises(DataError) as caught:
-            read(text, n_threads=4)
-        assert caught.value.line == 51
-
-
 class FailingFile(io.BytesIO):
     """A disk that fails after so many bytes."""
 
@@ -365,24 +350,20 @@ class FailingFile(io.BytesIO):
         return n
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("error", [OSError("disk"), KeyboardInterrupt()])
-def test_a_file_that_fails_ends_all_threads_with_its_error(n_threads, error):
-    before, text = threading.active_count(), b"1 1:1\n" * 100
-    with small_pieces(64), pytest.raises(type(error)):
-        libsvm_text.read(FailingFile(text, error), "f", bad=BadRows(), n_threads=n_threads)
-    assert threading.active_count() == before
+def test_rows_before_a_failure_of_the_file_are_read():
+    text, error = b"1 1:1\n" * 100, OSError("disk")
+    with small_blocks(64), pytest.raises(OSError, match="disk"):
+        list(libsvm_text.chunks(FailingFile(text, error), "f", ALL_ROWS, bad=BadRows()))
     file = FailingFile(text[: 49 * 6] + b"1 1:x\n" + text, error)
-    with small_pieces(64), pytest.raises(DataError, match="line 50"):
-        libsvm_text.read(file, "f", bad=BadRows(), n_threads=n_threads)
+    with small_blocks(64), pytest.raises(DataError, match="line 50"):
+        list(libsvm_text.chunks(file, "f", ALL_ROWS, bad=BadRows()))
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_rows_skipped_in_several_pieces_are_counted_once(n_threads):
+def test_rows_skipped_in_several_blocks_are_counted_once():
     text = b"".join(b"%d 1:%d\n" % (i, i) if i % 3 else b"1 1:x\n" for i in range(300))
     bad = BadRows(skips=True)
-    with small_pieces(64):
-        found = read(text, bad=bad, n_threads=n_threads)
+    with small_blocks(64):
+        found = read(text, bad=bad)
     assert found.y.tolist() == [i for i in range(300) if i % 3]
     assert bad.n_skipped == 100
     assert [error.line for error in bad.errors] == [1 + 3 * i for i in range(10)]
@@ -403,12 +384,12 @@ def test_indices_start_at_one_unless_there_is_a_zero():
     assert read(b"1\n2\n").X.shape == (2, 0)
 
 
-@given(zero_at=st.integers(0, 30), n_threads=st.sampled_from([1, 3]))
+@given(zero_at=st.integers(0, 30))
 @settings(deadline=None, max_examples=examples(20))
-def test_a_zero_in_any_piece_makes_all_indices_start_there(zero_at, n_threads):
+def test_a_zero_in_any_block_makes_all_indices_start_there(zero_at):
     text = b"".join(b"1 %d:1\n" % (0 if i == zero_at else i + 1) for i in range(31))
-    with small_pieces(20):
-        found = read(text, n_threads=n_threads)
+    with small_blocks(20):
+        found = read(text)
     columns = [0 if i == zero_at else i + 1 for i in range(31)]
     assert found.X.indices.tolist() == columns
     assert found.X.shape == (31, max(columns) + 1)
@@ -432,7 +413,7 @@ def test_the_width_is_stated_or_grows_with_the_largest_index():
     assert (caught.value.line, caught.value.column) == (2, 3)
     with pytest.raises(DataError, match="the index 4 is too large: with n_features=4"):
         read(b"1 4:1\n1 0:1\n", n_features=4)
-    with small_pieces(6), pytest.raises(DataError, match="the index 4 is too large"):
+    with small_blocks(6), pytest.raises(DataError, match="the index 4 is too large"):
         read(b"1 4:1\n1 0:1\n", n_features=4)
     bad = BadRows(skips=True)
     assert read(b"1 4:1\n1 7:1 5:1\n2 1:1\n", n_features=4, bad=bad).y.tolist() == [1, 2]
@@ -478,14 +459,14 @@ def test_a_row_that_is_left_out_does_not_settle_the_kind_of_labels(rows):
     assert found.tolist() == chunk.y.tolist() == ([1, 2] if rows[:1] == b"a" else ["a", "2"])
 
 
-def test_the_kind_of_labels_does_not_depend_on_chunks_and_pieces():
+def test_the_kind_of_labels_does_not_depend_on_chunks_and_blocks():
     parts = chunks(b"1\n2\n2.5\n3\n", 1)
     assert [part.y.dtype for part in parts] == [np.int64, np.int64, np.float64, np.float64]
     assert [part.y.tolist() for part in chunks(b"a\n1\n2\n", 2)] == [["a", "1"], ["2"]]
     with pytest.raises(DataError, match="text_labels=True"):
         chunks(b"1\na\n", 1)
-    with small_pieces(4):
-        assert read(b"# c\n\na\n1\n2\n", n_threads=3).y.tolist() == ["a", "1", "2"]
+    with small_blocks(4):
+        assert read(b"# c\n\na\n1\n2\n").y.tolist() == ["a", "1", "2"]
 
 
 def test_byte_order_marks_are_known():
@@ -502,12 +483,10 @@ def test_byte_order_marks_are_known():
 
 @pytest.mark.parametrize("text", [b"", b"\n\n", b"# only a comment", b"  \r\n\t"])
 def test_a_text_without_rows_has_none(text):
-    assert chunks(text, 3) == []
-    found = read(text, n_features=4)
-    assert found.X.shape == (0, 4)
-    assert found.y.shape == (0,)
+    assert chunks(text, 3) == chunks(text, ALL_ROWS, n_features=4) == []
 
 
+NO_ROWS = libsvm_text.Chunk(sp.csr_matrix((0, 0), dtype=np.float32), np.zeros(0))
 TEXT = b"1 1:2 3:0.25\n-1 qid:2 2:1e-3 # n\r\n\n+2.5 1:-7 5:123456789.5\n3 9:1 4:0.1"
 
 
@@ -516,9 +495,9 @@ def test_a_text_cut_anywhere_is_read_or_refused():
     for end in range(len(TEXT) + 1):
         for text in (TEXT[:end], TEXT[end:]):
             with contextlib.suppress(DataError):
-                found = read(text)
+                n_rows = [found.y.size for found in chunks(text, ALL_ROWS)]
                 n_read += 1
-                assert found.X.shape[0] == found.y.size <= 4
+                assert sum(n_rows) <= 4
     assert n_read > len(TEXT)
 
 
@@ -540,10 +519,10 @@ def test_a_damaged_text_is_read_or_refused_the_same_in_all_ways(edits, size):
     for place, n_removed, inserted in edits:
         text = text[:place] + inserted + text[place + n_removed :]
     results = []
-    for n_threads in (1, 2):
+    for n_bytes in (size, 2 * size):
         try:
-            with small_pieces(size * n_threads):
-                results.append(read(text, n_threads=n_threads))
+            with small_blocks(n_bytes):
+                results.append(together(chunks(text, ALL_ROWS) or [NO_ROWS]))
         except DataError as error:
             results.append(str(error))
     if isinstance(results[0], str):

@@ -26,11 +26,10 @@ import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, BadRows, Chunk
 from polyplane.data.formats.libsvm.block_reader import Part, RowReader
-from polyplane.data.formats.libsvm.pieces import read_pieces
+from polyplane.data.formats.libsvm.blocks import TextBlock, TextBlocks
 from polyplane.data.formats.libsvm.writer import write
-from polyplane.data.formats.text.blocks import TextBlock, TextBlocks
 
-__all__ = ["chunks", "read", "write"]
+__all__ = ["chunks", "write"]
 
 BLOCK = 1 << 18  # bytes: what has just been read stays in the second cache
 WHOLE_BELOW = 2.0**53
@@ -94,19 +93,3 @@ def _chunk(reader: RowReader, n_features: int | None, labels: _Labels) -> Chunk:
     part = reader.take()
     reader.is_base_settled |= part.columns.size > 0
     return Chunk(_matrix(part, n_features), labels.of(part.labels))
-
-
-def read(
-    file: BinaryIO,
-    path: str,
-    *,
-    n_features: int | None = None,
-    base: int | None = None,
-    text_labels: bool | None = None,
-    bad: BadRows,
-    n_threads: int = 1,
-) -> Chunk:
-    """All rows of a file, read by so many threads at most."""
-    settings = {"n_features": n_features, "base": base, "text_labels": text_labels}
-    part = read_pieces(file, path, bad, n_threads, **settings)
-    return Chunk(_matrix(part, n_features), _Labels().of(part.labels))
