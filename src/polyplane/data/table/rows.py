@@ -117,9 +117,8 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     if learns or path is not None:  # prediction of frames changes nothing
         _count_gaps(block, lacking, layout)
     facets = _facets(block, lacks, layout, learns)
-    tables = None
     if learns and not layout.grows:
-        tables = learn_categories(facets, layout)
+        learn_categories(facets, layout)
     elif layout.grows:
         layout.categories.meet(facets)
     if learns:
@@ -129,8 +128,7 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     numbers = _filled(numbers, lacks, layout, block.is_bytes and layout.is_dense)
     if layout.is_frozen and not learns and largest_magnitude(numbers) > LARGEST:
         numbers = np.clip(numbers, np.float32(-LARGEST), np.float32(LARGEST))
-    if tables is None:
-        tables = [layout.categories.table_of(facet) for facet in facets]
+    tables = [layout.categories.table_of(facet) for facet in facets]
     return _written(numbers, facets, tables, layout)
 
 
