@@ -191,7 +191,6 @@ def test_a_pattern_stands_for_files_in_the_order_of_their_names(tmp_path):
     for name in ("b", "a", "c"):
         (tmp_path / f"{name}.libsvm").write_bytes(f"{ord(name)} 1:1\n".encode())
         (tmp_path / f"{name}.libsvm.polyplane.arrow").write_bytes(b"a cache")
-        (tmp_path / f"{name}.libsvm.polyplane.arrow.part").write_bytes(b"a cache")
     assert read(f"{tmp_path}/*")[1].tolist() == [97, 98, 99]
     assert read(tmp_path / "?.libsvm")[1].tolist() == [97, 98, 99]
     assert read([f"{tmp_path}/[bc]*", tmp_path / "a.libsvm"])[1].tolist() == [98, 99, 97]
