@@ -243,44 +243,6 @@ def test_a_damaged_cache_never_changes_a_row(path, data):
     assert only(path, cache)
 
 
-def rewritten(cache, change):
-    """Write a cache again with its own marks, but with arrays that were changed."""
-    reader = pa.ipc.open_file(pa.BufferReader(cache.read_bytes()))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, reader.schema) as writer:
-        for k in range(reader.num_record_batches):
-            found = reader.get_batch_with_custom_metadata(k)
-            batch, told = found.batch, dict(found.custom_metadata)
-            if k + 1 < reader.num_record_batches:
-                arrays = {name: batch.column(name) for name in batch.schema.names}
-                change(arrays, told)
-                batch = pa.RecordBatch.from_pydict(arrays, batch.schema.remove_metadata())
-            writer.write_batch(batch, custom_metadata=told)
-    cache.write_bytes(sink.getvalue().to_pybytes())
-
-
-def far_column(arrays, told):
-    columns = np.frombuffer(arrays["indices"][0].as_py(), np.int32).copy()
-    columns[3] = 2**31 - 1
-    arrays["indices"] = pa.array([columns.tobytes()], pa.large_binary())
-
-
-def other_width(arrays, told):
-    told[b"polyplane.about"] = told[b"polyplane.about"].replace(b"[30, ", b"[30, 99")
-
-
-def no_marks(arrays, told):
-    told.clear()
-
-
-@pytest.mark.parametrize("change", [far_column, other_width, no_marks])
-def test_arrays_that_break_rows_are_never_handed_on(path, monkeypatch, change):
-    list(stream(path, cache=True, chunk_rows=30))
-    rewritten(cache_path_of(path), change)
-    assert is_parsed(monkeypatch, path, chunk_rows=30)
-    assert not is_parsed(monkeypatch, path, chunk_rows=30)
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"ARROW1\0\0", b"ARROW1\0\0 what ARROW1", b"1 1:1\n" * 99]
 )

@@ -118,17 +118,6 @@ def test_values_are_what_python_reads_rounded_to_float32(texts):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("form", ["{:.6g}", "{:.16g}", "{:.17g}", "{:.8f}", "{:.20f}", "{:.18e}"])
-def test_many_values_of_a_usual_form_are_exact(form):
-    generator = np.random.default_rng(0)
-    numbers = generator.standard_normal(40_000) * 10.0 ** generator.integers(-6, 6, 40_000)
-    texts = [form.format(number) for number in numbers]
-    text = "\n".join(f"1 1:{text}" for text in texts).encode()
-    wanted = np.array([float(text) for text in texts]).astype(np.float32)
-    assert read(text).X.data.tobytes() == wanted.tobytes()
-
-
-@pytest.mark.compiled
 def test_values_next_to_the_middle_of_two_float32_are_exact():
     generator = np.random.default_rng(0)
     values = generator.standard_normal(3_000).astype(np.float32)
@@ -203,45 +192,6 @@ def test_a_text_longer_than_the_buffer_is_written_whole(monkeypatch):
     found = read(written(X, np.array(["long" * 20, "b", "c", "d"])))
     np.testing.assert_array_equal(found.X.toarray(), X)
     assert found.y.tolist() == ["long" * 20, "b", "c", "d"]
-
-
-@st.composite
-def tidy_texts(draw):
-    """Texts that scikit-learn reads too: increasing indices, comments, `qid`, blanks."""
-    lines = []
-    for _ in range(draw(st.integers(1, 8))):
-        label = draw(st.sampled_from(["1", "-1", "+1", "2.5", "1e3", "0", "-0.5"]))
-        indices = sorted(draw(st.sets(st.integers(1, 3000), max_size=8)))
-        values = [draw(number_texts.filter(lambda t: np.isfinite(single(t)))) for _ in indices]
-        blank = draw(st.sampled_from([" ", "  ", "\t", " \t "]))
-        words = [label, *draw(st.sampled_from([[], ["qid:3"]]))]
-        words += [f"{index}:{value}" for index, value in zip(indices, values, strict=True)]
-        end = draw(st.sampled_from(["", " ", "\r", " # 5:5 note", "#"]))
-        lines.append(draw(st.sampled_from(["", " "])) + blank.join(words) + end)
-        lines += draw(st.sampled_from([[], [""], ["# 1 1:1"], ["  "]]))
-    return ("\n".join(lines) + draw(st.sampled_from(["", "\n"]))).encode()
-
-
-@given(text=tidy_texts())
-@settings(deadline=None, max_examples=examples(60))
-def test_scikit_learn_reads_the_same(text):
-    X, y = load_svmlight_file(io.BytesIO(text), n_features=3000, zero_based=False)
-    found = read(text, n_features=3000)
-    assert_same(found, libsvm_text.Chunk(X.astype(np.float32), y.astype(found.y.dtype)))
-    assert found.y.dtype == (np.int64 if (y == np.rint(y)).all() else np.float64)
-    assert found.X.indices.dtype == np.int32
-
-
-@given(text=tidy_texts(), chunk_rows=st.integers(1, 5), size=st.integers(1, 80))
-@settings(deadline=None, max_examples=examples(60))
-def test_chunks_and_blocks_change_nothing(text, chunk_rows, size):
-    whole = read(text)
-    with small_blocks(size):
-        parts = chunks(text, chunk_rows)
-        assert_same(read(text), whole)
-    assert all(part.X.shape[0] == chunk_rows for part in parts[:-1])
-    rejoined = together(parts)
-    assert_same(rejoined._replace(y=rejoined.y.astype(whole.y.dtype)), whole)
 
 
 @pytest.mark.compiled
@@ -359,16 +309,6 @@ def test_rows_before_a_failure_of_the_file_are_read():
         list(libsvm_text.chunks(file, "f", ALL_ROWS, bad=BadRows()))
 
 
-def test_rows_skipped_in_several_blocks_are_counted_once():
-    text = b"".join(b"%d 1:%d\n" % (i, i) if i % 3 else b"1 1:x\n" for i in range(300))
-    bad = BadRows(skips=True)
-    with small_blocks(64):
-        found = read(text, bad=bad)
-    assert found.y.tolist() == [i for i in range(300) if i % 3]
-    assert bad.n_skipped == 100
-    assert [error.line for error in bad.errors] == [1 + 3 * i for i in range(10)]
-
-
 def test_indices_out_of_order_are_sorted_with_their_values():
     found = read(b"1 5:50 2:20 9:90 1:-1.5\n2 3:30\n")
     assert found.X.indices.tolist() == [0, 1, 4, 8, 2]
@@ -382,17 +322,6 @@ def test_indices_start_at_one_unless_there_is_a_zero():
     assert read(b"1 2:2 0:1\n").X.toarray().tolist() == [[1, 0, 2]]
     assert read(b"1 1:1\n", base=0).X.toarray().tolist() == [[0, 1]]
     assert read(b"1\n2\n").X.shape == (2, 0)
-
-
-@given(zero_at=st.integers(0, 30))
-@settings(deadline=None, max_examples=examples(20))
-def test_a_zero_in_any_block_makes_all_indices_start_there(zero_at):
-    text = b"".join(b"1 %d:1\n" % (0 if i == zero_at else i + 1) for i in range(31))
-    with small_blocks(20):
-        found = read(text)
-    columns = [0 if i == zero_at else i + 1 for i in range(31)]
-    assert found.X.indices.tolist() == columns
-    assert found.X.shape == (31, max(columns) + 1)
 
 
 def test_a_zero_after_rows_that_start_at_one_is_an_error_even_if_bad_rows_are_skipped():
@@ -442,16 +371,6 @@ def test_underscores_are_no_part_of_numbers():
     assert read(b"0001_01 1:1\n7 1:1\n").y.tolist() == ["0001_01", "7"]
 
 
-@pytest.mark.parametrize("n_entries", [0, 1, 9])
-def test_text_labels_that_later_look_like_numbers_stay_in_their_rows(n_entries):
-    entries = b"".join(b" %d:1" % k for k in range(1, n_entries + 1))
-    labels = ["a", "1", "1", "2.5", "b", "3", "3"] * 20
-    text = b"".join(label.encode() + entries + b"\n" for label in labels)
-    assert read(text).y.tolist() == labels
-    parts = chunks(text, 6)
-    assert [label for part in parts for label in part.y.tolist()] == labels
-
-
 @pytest.mark.parametrize("rows", [b"a 1:x\n1 1:1\n2 1:1\n", b"1 1:x\na 1:1\n2 1:1\n"])
 def test_a_row_that_is_left_out_does_not_settle_the_kind_of_labels(rows):
     found = read(rows, bad=BadRows(skips=True)).y
@@ -486,7 +405,6 @@ def test_a_text_without_rows_has_none(text):
     assert chunks(text, 3) == chunks(text, ALL_ROWS, n_features=4) == []
 
 
-NO_ROWS = libsvm_text.Chunk(sp.csr_matrix((0, 0), dtype=np.float32), np.zeros(0))
 TEXT = b"1 1:2 3:0.25\n-1 qid:2 2:1e-3 # n\r\n\n+2.5 1:-7 5:123456789.5\n3 9:1 4:0.1"
 
 
@@ -499,36 +417,6 @@ def test_a_text_cut_anywhere_is_read_or_refused():
                 n_read += 1
                 assert sum(n_rows) <= 4
     assert n_read > len(TEXT)
-
-
-@given(
-    edits=st.lists(
-        st.tuples(
-            st.integers(0, len(TEXT) - 1),
-            st.integers(0, 2),
-            st.one_of(st.binary(min_size=1, max_size=2), st.sampled_from([b":", b"-", b"e", b"."])),
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    size=st.integers(1, 60),
-)
-@settings(deadline=None, max_examples=examples(150))
-def test_a_damaged_text_is_read_or_refused_the_same_in_all_ways(edits, size):
-    text = TEXT
-    for place, n_removed, inserted in edits:
-        text = text[:place] + inserted + text[place + n_removed :]
-    results = []
-    for n_bytes in (size, 2 * size):
-        try:
-            with small_blocks(n_bytes):
-                results.append(together(chunks(text, ALL_ROWS) or [NO_ROWS]))
-        except DataError as error:
-            results.append(str(error))
-    if isinstance(results[0], str):
-        assert results[0] == results[1]
-    else:
-        assert_same(*results)
 
 
 def test_a_line_longer_than_allowed_is_an_error(monkeypatch):
