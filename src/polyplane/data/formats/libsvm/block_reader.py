@@ -54,7 +54,7 @@ __all__ = ["Part", "RowReader"]
 
 NO_WIDTH = 2**31 - 1
 SHORTEST_ROW, SHORTEST_ENTRY = 2, 4  # bytes: "1\n" and "1:1 "
-GROWTH = 1.25  # of arrays that are full: the system moves large ones without copying them
+GROWTH = 1.125  # of arrays that are full: the system moves large ones without copying them
 
 
 class Part(NamedTuple):
@@ -64,7 +64,6 @@ class Part(NamedTuple):
     starts: Array
     columns: Array
     values: Array
-    base: int
     n_columns: int
 
 
@@ -75,6 +74,12 @@ def _with_room(array: Array, used: int, needed: int) -> Array:
     if used == 0:
         return np.empty(needed, array.dtype)
     array.resize(max(needed, int(GROWTH * array.size)), refcheck=False)
+    return array
+
+
+def _cut(array: Array, used: int) -> Array:
+    """The array without what is not used; its memory is given back."""
+    array.resize(used, refcheck=False)
     return array
 
 
@@ -110,10 +115,6 @@ class RowReader:
             TOO_WIDE: self._refuse_width,
             BAD: self._refuse_entry,
         }
-
-    def skip_lines(self, n_lines: int) -> None:
-        """Number lines as if so many had been read before."""
-        self._state[LINE] += n_lines
 
     @property
     def n_rows(self) -> int:
@@ -155,11 +156,10 @@ class RowReader:
         """The rows of the table, which starts again with none."""
         rows, entries = self.n_rows, int(self._state[ENTRY])
         part = Part(
-            np.array(self._texts, str) if self.text_labels else self.table.labels[:rows],
-            self.table.starts[: rows + 1],
-            self.table.columns[:entries],
-            self.table.values[:entries],
-            int(self._state[BASE]),
+            np.array(self._texts, str) if self.text_labels else _cut(self.table.labels, rows),
+            _cut(self.table.starts, rows + 1),
+            _cut(self.table.columns, entries),
+            _cut(self.table.values, entries),
             int(self._state[WIDEST]) + 1,
         )
         self.has_rows |= rows > 0

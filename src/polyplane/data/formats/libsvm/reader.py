@@ -49,19 +49,13 @@ class _Labels:
             whole = labels.astype(np.int64)
         is_small = labels.size == 0 or max(labels.max(), -labels.min()) < WHOLE_BELOW
         self._are_whole = self._are_whole and is_small and bool((whole == labels).all())
-        return whole if self._are_whole else _fitting(labels)
-
-
-def _fitting(array: Array) -> Array:
-    """The array, or a copy where it is a small part of another."""
-    whole = array if array.base is None else array.base
-    return array if array.nbytes > 0.75 * whole.nbytes else array.copy()
+        return whole if self._are_whole else labels
 
 
 def _matrix(part: Part, n_features: int | None) -> sp.csr_matrix:
     is_long = part.columns.size > np.iinfo(np.int32).max
     starts = part.starts if is_long else part.starts.astype(np.int32)
-    entries = _fitting(part.values), _fitting(part.columns), starts
+    entries = part.values, part.columns, starts
     shape = part.starts.size - 1, part.n_columns if n_features is None else n_features
     matrix = sp.csr_matrix(entries, shape=shape, copy=False)
     matrix.has_canonical_format = True
