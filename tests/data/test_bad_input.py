@@ -15,8 +15,8 @@ import pytest
 import zstandard
 
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.formats.arrow import parquet
 from polyplane.data.reading import read, stream
+from polyplane.data.writing import write
 
 COMPRESSIONS = {
     "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstandard.compress,
@@ -113,23 +113,11 @@ def test_an_archive_of_nothing(reading, path, kind):
 
 
 def written(kind, path):
+    if kind == "idx":
+        path.write_bytes(b"\0\0\x08\x02" + struct.pack(">II", 200, 4) + bytes(800))
+        return
     rows = np.random.default_rng(0).random((200, 4)).astype(np.float32)
-    y = np.arange(200) % 3
-    if kind == "parquet":
-        parquet.write(path, [Chunk(rows, y)])
-    elif kind == "arrow":
-        table = pa.table({"a": rows[:, 0], "label": y})
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table, max_chunksize=20)
-    elif kind == "npz":
-        with open(path, "wb") as file:
-            np.savez(file, X=rows, y=y)
-    elif kind == "npy":
-        with open(path, "wb") as file:
-            np.save(file, rows)
-    else:
-        sizes = struct.pack(">II", 200, 4)
-        path.write_bytes(b"\0\0\x08\x02" + sizes + bytes(800))
+    write(path, [Chunk(rows, np.arange(200) % 3)], format=kind)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "npz", "npy", "idx"])
