@@ -79,7 +79,7 @@ def _read_entries(text: Any, columns: Any, values: Any, place: Any, base: Any) -
     """
     p, entry, previous = place
     while byte_at(text, p) == BLANK:
-        index, colon = read_digits(text, p + 1, np.int64(0))
+        index, colon = read_digits(text, p + 1, 0)
         n = colon - p - 1
         if (n < 1) | (n > MOST_INDEX_DIGITS) | (byte_at(text, colon) != COLON):
             break

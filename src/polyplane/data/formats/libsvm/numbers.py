@@ -199,7 +199,7 @@ def read_plain_number(text: Any, start: Any, is_single: Any) -> Any:
     first = start
     if (sign == MINUS) | (sign == PLUS):
         first += 1
-    whole, end = read_digits(text, first, np.int64(0))
+    whole, end = read_digits(text, first, 0)
     n_digits, power = end - first, np.int64(0)
     if n_digits == 0:
         return 0.0, is_negative, end, ASK
