@@ -61,8 +61,8 @@ MUTATIONS = [
     ),
     Mutation(
         "data/formats/libsvm/lines.py",
-        "if byte == NEWLINE and previous < state[WIDTH]",
-        "if byte == NEWLINE and previous <= state[WIDTH]",
+        "or previous >= state[WIDTH] or",
+        "or previous > state[WIDTH] or",
         ("data/formats/libsvm/test_reader.py", "data/test_random_files.py"),
         True,
     ),

@@ -165,14 +165,3 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
                 pass
         assert caught.value.filename == str(path)
     assert names_in(tmp_path) == []
-
-
-@pytest.mark.parametrize("name", ["rows.npy", "rows.npz"])
-def test_arrays_that_cannot_be_written_name_their_file(tmp_path, monkeypatch, name):
-    def refuse(*_, **__):
-        raise PermissionError(13, "Permission denied", "#hidden")
-
-    monkeypatch.setattr("polyplane.data.formats.numpy.writer.tempfile.TemporaryFile", refuse)
-    with pytest.raises(PermissionError) as caught:
-        write(tmp_path / name, [Chunk(np.ones((2, 2), np.float32), np.array([0, 1]))])
-    assert caught.value.filename == str(tmp_path / name)

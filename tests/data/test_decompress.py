@@ -6,7 +6,6 @@ import io
 import lzma
 import os
 import sys
-import threading
 
 import pytest
 
@@ -109,21 +108,6 @@ def test_a_minus_is_standard_input(monkeypatch):
     assert name_of("-") == "standard input"
     assert open_bytes("-").read() == TEXT
     assert not sys.stdin.buffer.closed
-
-
-def test_a_pipe_that_hands_out_single_bytes_is_read():
-    read_end, write_end = os.pipe()
-
-    def drip():
-        with open(write_end, "wb", buffering=0) as pipe:
-            for byte in gzip.compress(TEXT[:200]):
-                pipe.write(bytes([byte]))
-
-    writer = threading.Thread(target=drip)
-    writer.start()
-    with open(read_end, "rb", buffering=0) as pipe:
-        assert open_bytes(pipe).read() == TEXT[:200]
-    writer.join()
 
 
 @with_every_compression

@@ -9,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 
 from polyplane.data.chunk_sizes import joined, mixed
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.formats.libsvm import pieces
 from polyplane.data.formats.libsvm import reader as libsvm_text
 from polyplane.data.reading import ahead, read, stream
 from tests.real_data import ROOT, _need, libsvm_set, mnist_bytes
@@ -70,18 +68,6 @@ def test_read_gives_all_rows(path, rows):
     X, y = read(path)
     assert (X.dtype, X.indices.dtype, y.dtype) == (np.float32, np.int32, np.int64)
     assert_equal((X.toarray(), y), rows)
-
-
-@pytest.mark.parametrize(("n_jobs", "n_started"), [(1, 0), (None, 0), (2, 1), (3, 2)])
-def test_so_many_threads_read_as_there_are_jobs(path, rows, monkeypatch, n_jobs, n_started):
-    jobs, submit = [], ThreadPoolExecutor.submit
-    monkeypatch.setattr(pieces, "FIRST_PIECE", 64)
-    monkeypatch.setattr(pieces, "PIECE", 64)
-    monkeypatch.setattr(
-        ThreadPoolExecutor, "submit", lambda pool, job: jobs.append(job) or submit(pool, job)
-    )
-    assert_equal(read(path, n_jobs=n_jobs)[1:], rows[1:])
-    assert len(jobs) == n_started
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 7, 50, 100, 1000])
@@ -205,7 +191,6 @@ def test_a_pattern_stands_for_files_in_the_order_of_their_names(tmp_path):
     for name in ("b", "a", "c"):
         (tmp_path / f"{name}.libsvm").write_bytes(f"{ord(name)} 1:1\n".encode())
         (tmp_path / f"{name}.libsvm.polyplane.arrow").write_bytes(b"a cache")
-        (tmp_path / f"{name}.libsvm.polyplane.arrow.part").write_bytes(b"a cache")
     assert read(f"{tmp_path}/*")[1].tolist() == [97, 98, 99]
     assert read(tmp_path / "?.libsvm")[1].tolist() == [97, 98, 99]
     assert read([f"{tmp_path}/[bc]*", tmp_path / "a.libsvm"])[1].tolist() == [98, 99, 97]

@@ -34,7 +34,6 @@ class Outcome(NamedTuple):
     chunks: list  # of (width, starts, columns, bytes of the values, labels)
     refused: list  # places of the rows that were left out
     error: tuple | None  # place of what ended the reading
-    is_narrowed_late: bool  # an index 0 made another index too large
 
 
 class _File:
@@ -43,7 +42,6 @@ class _File:
         self.base, self.is_base_open = (1, True) if base is None else (base, False)
         self.is_base_stated = base is not None
         self.text_labels, self.n_rows, self.widest = text_labels, 0, -1
-        self.met_zero, self.largest_index = False, -1
         self.are_whole = True
         self.rows, self.chunks, self.refused = [], [], []
 
@@ -112,7 +110,7 @@ class _File:
             raise Refusal(number, at + 1)
         if not self.is_base_open:
             raise Refusal(number, at + 1, ends_reading=True)
-        self.base, self.is_base_open, self.met_zero = 0, False, True
+        self.base, self.is_base_open = 0, False
         if self.n_features is not None and self.widest >= self.n_features:
             raise Refusal(number, at + 1, ends_reading=True)
 
@@ -131,7 +129,6 @@ class _File:
             if index == other:
                 at = [at for found, at in places if found == index][1]
                 raise Refusal(number, at + 1)
-        self.largest_index = max([self.largest_index, *indices])
         if self.n_features is not None:
             for index, at in places:
                 if index - self.base >= self.n_features:
@@ -161,7 +158,7 @@ def read(text, n_features=None, base=None, text_labels=None, skips=False, chunk_
     """All rows of a file, in chunks of so many or in one."""
     file, error = _File(n_features, base, text_labels, skips, chunk_rows), None
     if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return Outcome([], [], (None, None), False)
+        return Outcome([], [], (None, None))
     try:
         for number, line in enumerate(text.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
             file.line(number, line)
@@ -169,5 +166,4 @@ def read(text, n_features=None, base=None, text_labels=None, skips=False, chunk_
         error = refusal.place
     else:
         file.end_chunk()
-    is_narrowed = n_features is not None and file.met_zero and file.largest_index >= n_features
-    return Outcome(file.chunks, file.refused, error, is_narrowed)
+    return Outcome(file.chunks, file.refused, error)

@@ -52,8 +52,3 @@ class BadRows:
         self.n_skipped += 1
         if len(self.errors) < ERRORS_KEPT:
             self.errors.append(error)
-
-    def add(self, later: "BadRows") -> None:
-        """Count the rows that another has skipped, after those skipped here."""
-        self.n_skipped += later.n_skipped
-        self.errors += later.errors[: ERRORS_KEPT - len(self.errors)]

@@ -27,25 +27,39 @@ ZSTD_DAMAGE = () if zstandard is None else (zstandard.ZstdError,)
 DAMAGE: tuple[type[Exception], ...] = (OSError, zlib.error, lzma.LZMAError, *ZSTD_DAMAGE)
 
 
-class _Rejoined(io.RawIOBase):
-    """The bytes that have been looked at, then the rest of the file."""
+class _Reading(io.RawIOBase):
+    """The bytes that have been looked at, then the rest; failures of a decompressor name the file.
 
-    def __init__(self, head: bytes, file: Any, is_ours: bool) -> None:
-        self._head, self._file, self._is_ours = head, file, is_ours
+    Closing it closes `owned`.
+    """
+
+    def __init__(
+        self, file: Any, name: str, head: bytes = b"", kind: str = "", owned: Any = None
+    ) -> None:
+        self._file, self._name, self._head, self._kind = file, name, head, kind
+        self._owned = owned
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, room: Any) -> int:
-        if not self._head and hasattr(self._file, "readinto"):
+        if self._head or not hasattr(self._file, "readinto"):
+            some = self._head[: len(room)] or self._file.read(len(room))
+            room[: len(some)], self._head = some, self._head[len(room) :]
+            return len(some)
+        try:
             return self._file.readinto(room) or 0
-        some = self._head[: len(room)] or self._file.read(len(room))
-        room[: len(some)], self._head = some, self._head[len(room) :]
-        return len(some)
+        except EOFError:
+            problem = f"the {self._kind} archive is cut short: copy or make it again"
+        except DAMAGE as error:
+            if not self._kind:
+                raise
+            problem = f"the {self._kind} archive is damaged ({error}): copy or make it again"
+        raise DataError(problem, self._name)
 
     def close(self) -> None:
-        if not self.closed and self._is_ours:
-            self._file.close()
+        if not self.closed and self._owned is not None:
+            self._owned.close()
         super().close()
 
 
@@ -76,30 +90,6 @@ class _Zstd(io.RawIOBase):
         n = min(len(room), len(self._ready))
         room[:n], self._ready = self._ready[:n], self._ready[n:]
         return n
-
-
-class _Checked(io.RawIOBase):
-    """A decompressor whose failures name the file."""
-
-    def __init__(self, inner: Any, archive: io.RawIOBase, name: str, kind: str) -> None:
-        self._inner, self._archive, self._name, self._kind = inner, archive, name, kind
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, room: Any) -> int:
-        try:
-            return self._inner.readinto(room) or 0
-        except EOFError:
-            problem = f"the {self._kind} archive is cut short: copy or make it again"
-        except DAMAGE as error:
-            problem = f"the {self._kind} archive is damaged ({error}): copy or make it again"
-        raise DataError(problem, self._name)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._archive.close()
-        super().close()
 
 
 DECOMPRESSORS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
@@ -165,15 +155,16 @@ def open_bytes(source: Source) -> BinaryIO:
         if is_ours:
             file.close()
         raise DataError("is empty: rows were expected", name)
-    for magic, (kind, decompressor) in DECOMPRESSORS.items():
-        if head.startswith(magic):
-            archive = _Rejoined(head, file, is_ours)
-            try:
-                inner = decompressor(io.BufferedReader(archive, BUFFER))
-            except DataError as error:
-                raise DataError(error.problem, name) from None
-            return io.BufferedReader(_Checked(inner, archive, name, kind), BUFFER)
     if is_ours and file.seekable():
         file.seek(0)
-        return io.BufferedReader(file, BUFFER)
-    return io.BufferedReader(_Rejoined(head, file, is_ours), BUFFER)
+        plain = file
+    else:
+        plain = _Reading(file, name, head, owned=file if is_ours else None)
+    for magic, (kind, decompressor) in DECOMPRESSORS.items():
+        if head.startswith(magic):
+            try:
+                inner = decompressor(io.BufferedReader(plain, BUFFER))
+            except DataError as error:
+                raise DataError(error.problem, name) from None
+            return io.BufferedReader(_Reading(inner, name, kind=kind, owned=plain), BUFFER)
+    return io.BufferedReader(plain, BUFFER)

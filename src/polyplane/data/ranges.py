@@ -207,10 +207,11 @@ def _rows_of(part: Range, options: ReadOptions, layout: Layout, bad: BadRows) ->
     head = b"" if part.is_first else part.header
     file = io.BytesIO(head + _bytes_of(part))
     if part.kind == "libsvm":
-        return libsvm_text.read(
-            file, part.path, n_features=options.n_features, base=options.base,
+        chunks = libsvm_text.chunks(
+            file, part.path, ALL_ROWS, n_features=options.n_features, base=options.base,
             text_labels=options.text_labels, bad=bad,
         )  # fmt: skip
+        return next(chunks, None) or _no_rows(options.n_features or 0)
     return _of_table(file, part, options, layout, bad)
 
 

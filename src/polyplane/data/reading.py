@@ -50,15 +50,11 @@ def read(
     on_bad: str = "raise",
     cache: bool = False,
     layout: Layout | None = None,
-    n_jobs: int | None = -1,
     **options: Any,
 ) -> tuple[Any, Array | None]:
-    """X and y of all rows; y is None where there are no labels. Options are those of `stream`.
-
-    n_jobs   threads that read a file of LIBSVM text together; -1 is one for each core.
-    """
+    """X and y of all rows; y is None where there are no labels. Options are those of `stream`."""
     whole = stream(source, on_bad=on_bad, cache=cache, layout=layout, **options)
-    rows = joined(whole.all_chunks(n_jobs))
+    rows = joined(whole.all_chunks())
     known = whole.layout
     has_own = bool(known.categories.numbers) or any(one.is_scaled for one in known.sources)
     if layout is None and has_own:
@@ -150,7 +146,7 @@ class Stream:
         pieces = ahead(self._new_pass(), n_chunks, self._patience)
         return ahead(mixed(pieces, n_chunks, seed), patience=self._patience)
 
-    def all_chunks(self, n_jobs: int | None = -1) -> list[Chunk]:
+    def all_chunks(self) -> list[Chunk]:
         """The chunks of one pass, whatever memory they take."""
         if len(self.sources) > 1 or self.caches:
             return list(self._new_pass())
@@ -158,7 +154,7 @@ class Stream:
         if not self.layout.sources:
             self.layout.grows = False  # it can be learned from all rows
         with _as_data_errors(source), _unchanged(source, self.options):
-            chunks = all_of(source, self.options, bad, self.layout, n_jobs)
+            chunks = all_of(source, self.options, bad, self.layout)
         if not chunks:
             raise _no_rows(bad, source)
         return chunks

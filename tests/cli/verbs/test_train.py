@@ -14,7 +14,6 @@ from sklearn.datasets import load_digits
 import polyplane as pp
 from polyplane.cli.main import main
 from polyplane.data.chunks import Chunk
-from polyplane.data.reading import Stream
 from polyplane.data.writing import write
 from polyplane.estimator.files.saving import read_model
 from tests.cli.documented import check
@@ -47,18 +46,6 @@ def json_of(capsys, *words):
     code, out, err = call(capsys, *words, "--json")
     assert code == 0, err
     return check("train", out)
-
-
-@pytest.mark.parametrize(("words", "n_jobs"), [((), -1), (("--jobs", 1), 1), (("--jobs", 2), 2)])
-def test_as_many_threads_read_as_there_are_jobs(
-    files, tmp_path, capsys, monkeypatch, words, n_jobs
-):
-    asked, all_chunks = [], Stream.all_chunks
-    monkeypatch.setattr(
-        Stream, "all_chunks", lambda rows, n=-1: asked.append(n) or all_chunks(rows, n)
-    )
-    json_of(capsys, "train", files / "train.libsvm", "--model", tmp_path / "m", *words, "-a", "amm")
-    assert asked == [n_jobs]
 
 
 def test_a_model_is_trained_tested_and_written(files, tmp_path, capsys):

@@ -9,13 +9,10 @@ import struct
 import threading
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import zstandard
 
 from polyplane.data.chunks import BadRows, Chunk, DataError
-from polyplane.data.formats.arrow import parquet
-from polyplane.data.formats.libsvm import reader as libsvm_text
 from polyplane.data.formats.which import (
     FORMATS,
     chunks_of,
@@ -26,6 +23,7 @@ from polyplane.data.formats.which import (
 )
 from polyplane.data.reading import read
 from polyplane.data.table.layout import Layout
+from polyplane.data.writing import write
 
 X = np.array([[1, 0, 2], [0, 3, 0], [4, 0, 5], [6, 7, 0]], np.float32)
 Y = np.array([1, 0, 1, 2])
@@ -50,28 +48,12 @@ def idx_bytes(array):
 
 def content(kind, path):
     """The rows in a format, as bytes; labels that stand in a file of their own are written too."""
-    file = io.BytesIO()
-    if kind == "libsvm":
-        libsvm_text.write(file, X, Y)
-    elif kind == "csv":
-        lines = [",".join(map(str, [*row, label])) for row, label in zip(X, Y, strict=True)]
-        file.write("\n".join(["a,b,c,label", *lines, ""]).encode())
-    elif kind == "parquet":
-        parquet.write(path, [Chunk(X, Y)])
-        file.write(path.read_bytes())
-    elif kind == "arrow":
-        table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "label": Y})
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-    elif kind == "npz":
-        np.savez(file, X=X, y=Y)
-    elif kind == "npy":
-        np.save(file, X)
-        np.save(path.with_name(path.stem + "_y.npy"), Y)
-    else:
-        file.write(idx_bytes(X))
+    if kind == "idx":
         path.with_name("labels.idx").write_bytes(idx_bytes(Y))
-    return file.getvalue()
+        return idx_bytes(X)
+    target = path if kind == "npy" else path.with_name("content")
+    write(target, [Chunk(X, Y)], format=kind)
+    return target.read_bytes()
 
 
 def options_of(kind, path):
@@ -148,9 +130,9 @@ def test_what_needs_a_file_is_refused_from_pipes_and_archives(kind, tmp_path):
 
 
 def test_a_named_pipe_is_read(tmp_path):
-    path = tmp_path / "pipe"
+    path, data = tmp_path / "pipe", content("libsvm", tmp_path / "rows")
     os.mkfifo(path)
-    writer = threading.Thread(target=lambda: path.write_bytes(content("libsvm", path)))
+    writer = threading.Thread(target=lambda: path.write_bytes(data))
     writer.start()
     assert_rows(path)
     writer.join()

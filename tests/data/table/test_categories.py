@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polyplane.data.table import categories
@@ -143,55 +143,8 @@ def test_words_are_counted_once_a_row_whatever_their_letters():
     assert rows == [[0, 1], [], [0, 2], [0, 1]]
 
 
-@settings(deadline=None)
-@given(
-    st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=60),
-    st.integers(0, 4),
-    st.tuples(st.booleans(), st.booleans()),
-    st.sampled_from(["c", "a"]),
-)
-def test_pairs_numbered_at_once_are_those_that_are_met_one_by_one(rows, rare, tells, third):
-    """A whole table that is new is numbered by one compiled call; columns of one name are not."""
-    a, b, c = (texts_of(pa.array(column, pa.string())) for column in zip(*rows, strict=True))
-    facets = [
-        Facet("a", VALUE, a, tells[0]),
-        Facet("b", "month", b),
-        Facet(third, VALUE, c, tells[1]),
-    ]
-    at_once, one_by_one = Categories(), Categories()
-    tables = at_once.number_all(facets, [rare, rare, rare])
-    are_common = [common(one, rare) if one.what == VALUE else None for one in facets]
-    one_by_one.meet(facets, are_common)
-    if third == "a":
-        assert tables is None
-        assert not at_once.numbers
-        return
-    assert list(at_once.numbers.items()) == list(one_by_one.numbers.items())
-    assert at_once.known == one_by_one.known
-    for table, facet in zip(tables, facets, strict=True):
-        expected = one_by_one.table_of(facet)
-        assert table.dtype == expected.dtype
-        np.testing.assert_array_equal(table, expected)
-
-
-def test_only_what_is_new_and_not_too_much_is_numbered_at_once(monkeypatch):
-    facets = facets_of(a=["red", "green", "blue"])
-    assert Categories(n_hash=4).number_all(facets, [0]) is None
-    assert Categories(is_frozen=True).number_all(facets, [0]) is None
-    assert Categories().number_all([], []) is None
+def test_a_pair_that_is_added_after_others_is_known():
     known = Categories()
-    assert known.number_all(facets, [0]) is not None
-    assert known.number_all(facets, [0]) is None
-    words = word_facet("a", texts_of(pa.array(["x y", "z"])))
-    assert Categories().number_all([*facets, words], [0, 0]) is None
-    for name in ("MOST_CATEGORIES", "MOST_OF_A_COLUMN"):
-        with monkeypatch.context() as patches:
-            patches.setattr(categories, name, 2)
-            assert Categories().number_all(facets, [0]) is None
-
-
-def test_a_pair_that_is_added_after_all_were_numbered_is_known():
-    known = Categories()
-    known.number_all(facets_of(a=["red", "green"]), [0])
+    known.meet(facets_of(a=["red", "green"]))
     known.add(Pair("a", VALUE, "blue"))
     assert known.known == {("a", VALUE): {"red": 0, "green": 1, "blue": 2}}

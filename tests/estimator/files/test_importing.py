@@ -1,23 +1,20 @@
-"""Imported models decide as the programs that wrote them, can be saved, and go on learning."""
+"""Imported models decide as the programs that wrote them, and can be saved and exported."""
 
-import itertools
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import scale
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
 import polyplane as pp
 from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.rows.storage import dense_rows
 from polyplane.estimator.files.importing import import_model, is_text_model
-from tests.model.foreign.test_model_text import AMM, BSGD, LINEAR, SVM
-from tests.reference import kernels
+from tests.model.foreign.test_model_text import LINEAR, SVM
 
 FILES = Path(__file__).parents[2] / "model" / "foreign" / "files"
 FEW = 80 if jit_is_disabled() else 120  # rows to train on
@@ -84,35 +81,6 @@ def write_liblinear(path, model, bias, solver):
              f"label {' '.join(map(str, classes))}", f"nr_feature {model.coef_.shape[1]}",
              f"bias {bias}", "w"]  # fmt: skip
     lines += ["".join(f"{x:.17g} " for x in row) for row in w.T]
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def write_amm(path, labels, counts, degradations, rows, bias=1.0, algorithm=2):
-    """Weights as `budgetedsvm-train` writes them: the last feature is the bias."""
-    owner = np.repeat(labels, counts)
-    lines = [f"ALGORITHM: {algorithm}", f"DIMENSION: {rows.shape[1]}",
-             f"NUMBER_OF_CLASSES: {len(labels)}", f"LABELS: {' '.join(map(str, labels))}",
-             f"NUMBER_OF_WEIGHTS: {' '.join(map(str, counts))}", f"BIAS_TERM: {bias:f}",
-             "KERNEL_WIDTH: 0.0", "MODEL:"]  # fmt: skip
-    for label, degradation, row in zip(owner, degradations, rows, strict=True):
-        values = "".join(f" {j + 1}:{x:.10f}" for j, x in enumerate(row) if x != 0)
-        lines.append(f"{label} {degradation:.10f}{values}")
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def write_bsgd(path, labels, alphas, rows, kernel, gamma=0.0, degree=2.0, coef=1.0):
-    """Support vectors as `budgetedsvm-train -A 4` writes them."""
-    lines = ["ALGORITHM: 4", f"DIMENSION: {rows.shape[1]}", f"NUMBER_OF_CLASSES: {len(labels)}",
-             f"LABELS: {' '.join(map(str, labels))}", f"NUMBER_OF_WEIGHTS: {len(rows)}",
-             "BIAS_TERM: 0.000000", f"KERNEL_FUNCTION: {kernel}",
-             f"KERNEL_GAMMA_PARAM: {gamma:f}", f"KERNEL_DEGREE_PARAM: {degree:f}",
-             f"KERNEL_COEF_PARAM: {coef:f}", "MODEL:"]  # fmt: skip
-    for of_row, row in zip(alphas, rows, strict=True):
-        of_classes = "".join(f"-{k + 1}:{x:.10f} " for k, x in enumerate(of_row) if x != 0)
-        values = " ".join(f"{j + 1}:{x:.10f}" for j, x in enumerate(row) if x != 0)
-        lines.append(of_classes + values)
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -259,108 +227,34 @@ def test_many_columns_and_classes_have_room(tmp_path):
     np.testing.assert_allclose(model.decision_function(rows)[:, labels], rows @ w, atol=1e-4)
 
 
-# ---- BudgetedSVM -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bias", [0.0, 1.0, -0.5])
-@pytest.mark.parametrize("algorithm", [0, 1, 2])
-def test_planes_of_budgetedsvm_score_the_best_of_each_class(algorithm, bias, tmp_path):
-    rng = np.random.default_rng(algorithm)
-    labels, counts = [4, -1, 2], [1, 1, 1] if algorithm == 0 else [3, 1, 2]
-    rows = np.round(rng.standard_normal((sum(counts), 6 + (bias != 0))), 6)
-    rows[rng.random(rows.shape) < 0.3] = 0
-    degradations = np.round(rng.random(sum(counts)), 6)
-    path = write_amm(tmp_path / "a.model", labels, counts, degradations, rows, bias, algorithm)
-    model = import_model(path)
-    assert isinstance(model, pp.AMMClassifier if algorithm else pp.PegasosClassifier)
-    with_bias = np.hstack([NEW, np.full((len(NEW), int(bias != 0)), bias)])
-    scores = (with_bias @ rows.T) * degradations
-    ends = np.cumsum([0, *counts])
-    best = np.stack([scores[:, a:b].max(axis=1) for a, b in itertools.pairwise(ends)], 1)
-    order = np.argsort(labels)
-    np.testing.assert_allclose(model.decision_function(NEW), best[:, order], atol=1e-5)
-    np.testing.assert_array_equal(model.predict(NEW), np.array(labels)[best.argmax(axis=1)])
-    assert model.n_planes_ == sum(counts)
-
-
-KERNELS_OF_BSGD = {
-    0: lambda A, B: kernels.rbf(A, B, 0.35),
-    2: lambda A, B: kernels.poly(A, B, 1.0, 0.5, 3),
-    3: kernels.linear,
-    4: lambda A, B: kernels.sigmoid(A, B, 3.0, 0.5),
-}
-
-
-@pytest.mark.parametrize("labels", [[1, -1], [3, 5, 1]])
-@pytest.mark.parametrize("kernel", KERNELS_OF_BSGD)
-def test_vectors_of_bsgd_score_each_class(kernel, labels, tmp_path):
-    rng = np.random.default_rng(kernel)
-    rows, alphas = np.round(X[:15], 4) / 2, np.round(rng.standard_normal((15, len(labels))), 4)
-    alphas[rng.random(alphas.shape) < 0.3] = 0
-    path = write_bsgd(tmp_path / "a.model", labels, alphas, rows, kernel, 0.7, 3.0, 0.5)
-    model = import_model(path)
-    assert isinstance(model, pp.KernelPegasosClassifier)
-    scores = KERNELS_OF_BSGD[kernel](NEW.astype(np.float64), rows) @ alphas
-    np.testing.assert_array_equal(model.predict(NEW), np.array(labels)[scores.argmax(axis=1)])
-    order = np.argsort(labels)
-    expected = scores[:, order]
-    if len(labels) == 2:
-        expected = expected[:, 1] - expected[:, 0]
-    found = model.decision_function(NEW)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize(("alpha", "n_steps"), [(1e-3, 5_000), (0.02, 162_805)])
-def test_degradations_tell_alpha_and_the_steps_so_far(alpha, n_steps, tmp_path):
-    """Weights of the beginning are shrunk to 1 / (t + 1), later ones to 1 / (lambda (t + 1))."""
-    degradations = [1 / (n_steps + 1), 1 / (alpha * (n_steps + 1)), 1 / (n_steps + 1)]
-    path = write_amm(tmp_path / "a.model", [1, -1], [2, 1], degradations, np.ones((3, 3)))
-    model = import_model(path)
-    assert model.alpha == pytest.approx(alpha, rel=1e-3)
-    assert model.n_steps_ == pytest.approx(n_steps, rel=1e-4)
-    np.testing.assert_allclose(model.planes_[1], np.full(2, degradations[0]), rtol=1e-4)
-
-
 # ---- a fitted estimator ------------------------------------------------------------------
 
 
 def write_one(kind, path):
     """A model of a kind that X can be shown to."""
     y = labels_of(3)[:FEW]
-    rng = np.random.default_rng(0)
     if kind == "libsvm":
         return write_libsvm(path, SVC(gamma=0.5).fit(X[:FEW], y))
-    if kind == "liblinear":
-        linear = LinearSVC(dual=False).fit(X[:FEW], y)
-        return write_liblinear(path, linear, 1, "L2R_L2LOSS_SVC")
-    if kind == "bsgd":
-        return write_bsgd(path, [7, -3, 0], rng.standard_normal((9, 3)), X[:9], 0, 0.5)
-    counts, algorithm = ([1, 1, 1], 0) if kind == "pegasos" else ([2, 3, 1], 2)
-    rows = rng.standard_normal((sum(counts), 7))
-    degradations = np.full(sum(counts), 0.01)
-    return write_amm(path, [7, -3, 0], counts, degradations, rows, 1.0, algorithm)
+    linear = LinearSVC(dual=False).fit(X[:FEW], y)
+    return write_liblinear(path, linear, 1, "L2R_L2LOSS_SVC")
 
 
-KINDS = ["libsvm", "liblinear", "bsgd", "pegasos", "amm"]
+KINDS = ["libsvm", "liblinear"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_saved_import_is_the_same_and_goes_on_the_same(kind, tmp_path):
+def test_a_saved_import_is_the_same_and_cannot_learn_on(kind, tmp_path):
     model = import_model(write_one(kind, tmp_path / "a.model"))
     pp.save(model, tmp_path / "saved")
     loaded = pp.load(tmp_path / "saved")
     assert loaded.get_params() == model.get_params()
-    for _ in range(2):
-        np.testing.assert_array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
-        np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
-        before = model.decision_function(NEW)
-        for one in (model, loaded):
-            one.partial_fit(X[FEW // 2 : FEW], labels_of(3)[FEW // 2 : FEW])
-        assert (before != model.decision_function(NEW)).any()
-    if hasattr(model, "finish"):
-        np.testing.assert_array_equal(
-            loaded.finish().decision_function(NEW), model.finish().decision_function(NEW)
-        )
+    np.testing.assert_array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    pp.to_c(model, tmp_path / "model.h")
+    for one in (model, loaded):
+        with pytest.raises(ValueError, match="it predicts, but cannot learn on"):
+            one.partial_fit(X[:FEW], labels_of(3)[:FEW])
+    model.fit(X[:FEW], labels_of(3)[:FEW]).partial_fit(X[:FEW], labels_of(3)[:FEW])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -369,91 +263,6 @@ def test_the_same_file_gives_the_same_model(kind, tmp_path):
     for name in ("first", "second"):
         pp.save(import_model(path), tmp_path / name)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_new_classes_and_columns_are_welcome(kind, tmp_path):
-    model = import_model(write_one(kind, tmp_path / "a.model"))
-    wider = np.hstack([X[:20], X[:20, :1]])
-    model.partial_fit(wider, np.where(Y[:20] == 3, 11, 0))
-    assert 11 in model.predict(np.hstack([X, X[:, :1]]))
-    assert model.n_features_in_ == 7
-
-
-def test_a_linear_model_goes_on_as_after_10_000_steps(tmp_path):
-    """One row inside the margin: Pegasos' step with t-weighted averages, by hand."""
-    (tmp_path / "a.model").write_text(
-        "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias -1\nw\n0.5\n-0.25\n"
-    )
-    model = import_model(tmp_path / "a.model")
-    t = 10_000
-    assert (model.n_steps_, model.alpha) == (t, 1e-4)
-    w, row = np.array([0.5, -0.25]), np.array([[1.0, 1.0]], np.float32)
-    model.partial_fit(row, [1])
-    far = np.array([[40.0, 0.0]])
-    for more in (1, 2):  # the second row is beyond the margin: only t goes on
-        share = 1 - t * (t + 1) / ((t + more) * (t + more + 1))  # of the step in the mean
-        expected = (w + share * row[0]) / (1e-4 * (t + more))  # Theta = w, as alpha t = 1
-        found = model.planes_[1] - model.planes_[0]
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
-        model.partial_fit(far, [1])
-
-
-def gradients(model, gamma):
-    """Of each problem: what LaSVM keeps for its vectors, and its definition; guards left out."""
-    support = model._training.support
-    rows = sp.csr_matrix(
-        (support.entries.values, support.entries.columns, support.entries.starts),
-        (support.size, model.n_features_in_),
-    ).toarray()
-    K = kernels.rbf(rows.astype(np.float64), rows.astype(np.float64), gamma)
-    for problem in model._training.models:
-        held = problem.held
-        slots = np.flatnonzero((held.position >= 0) & (held.low < held.high))
-        place, coefs = held.place[slots], held.coef[0, slots]
-        y = 2.0 * held.side[slots] - 1
-        yield held.scores[0, slots], y - K[np.ix_(place, place)] @ coefs, coefs
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_gradients_are_those_of_their_definition_from_the_beginning_on(n_classes, tmp_path):
-    svc = SVC(gamma=0.5, C=3.0).fit(X[:FEW], labels_of(n_classes)[:FEW])
-    model = import_model(write_libsvm(tmp_path / "a.model", svc), n_features=6)
-    for _ in range(3):
-        for kept, defined, coefs in gradients(model, 0.5):
-            np.testing.assert_allclose(kept, defined, atol=2e-5)
-            assert abs(coefs.sum()) < 1e-4
-            assert np.abs(coefs).max() <= 3.0
-        model.partial_fit(X[FEW : FEW + 40], labels_of(n_classes)[FEW : FEW + 40])
-    model.finish()
-    for kept, defined, coefs in gradients(model, 0.5):
-        np.testing.assert_allclose(kept, defined, atol=5e-5)
-        assert abs(coefs.sum()) < 1e-4
-
-
-def test_a_row_beyond_the_margin_and_a_finish_leave_an_svm_as_it_is(tmp_path):
-    rows, y = load_breast_cancer(return_X_y=True)
-    rows, y = scale(rows)[:FEW].astype(np.float32), np.where(y == 1, 1, -1)[:FEW]
-    svc = SVC(kernel="linear", C=0.1).fit(rows, y)
-    model = import_model(write_libsvm(tmp_path / "a.model", svc))
-    before = model.decision_function(rows)
-    is_far = y * svc.decision_function(rows) > 1.01
-    assert is_far.sum() > 3
-    model.partial_fit(rows[is_far], y[is_far]).finish()
-    np.testing.assert_array_equal(model.decision_function(rows), before)
-    model.partial_fit(-rows[is_far], y[is_far])
-    assert (model.decision_function(rows) != before).any()
-
-
-def test_a_budget_is_kept_from_then_on(tmp_path):
-    svc = SVC(gamma=0.5).fit(X[:FEW], labels_of(2)[:FEW])
-    model = import_model(write_libsvm(tmp_path / "a.model", svc), n_features=6)
-    budget = int(svc.n_support_.sum()) + 3
-    model.set_params(budget=budget).partial_fit(X[FEW:], labels_of(2)[FEW:])
-    assert len(model.support_) <= budget
-    assert model.support_.max() > budget  # new ones are among them
-    for kept, defined, _ in gradients(model, 0.5):
-        np.testing.assert_allclose(kept, defined, atol=5e-5)
 
 
 # ---- columns -----------------------------------------------------------------------------
@@ -472,9 +281,8 @@ def test_columns_beyond_those_of_the_vectors_can_be_stated(tmp_path):
         import_model(path, n_features=5)
 
 
-@pytest.mark.parametrize("kind", ["liblinear", "bsgd", "amm"])
-def test_the_number_of_columns_may_be_stated_of_all(kind, tmp_path):
-    path = write_one(kind, tmp_path / "a.model")
+def test_the_number_of_columns_may_be_stated_of_planes(tmp_path):
+    path = write_one("liblinear", tmp_path / "a.model")
     model = import_model(path, n_features=9)
     assert model.n_features_in_ == 9
     rows = np.hstack([NEW, np.zeros((len(NEW), 3), np.float32)])
@@ -487,7 +295,6 @@ def test_the_number_of_columns_may_be_stated_of_all(kind, tmp_path):
 # ---- what is no model --------------------------------------------------------------------
 
 BAD = [
-    (SVM, "1:2 3:4", "3:4 1:2", "line 12: the index 1 follows 3; indices must rise"),
     (SVM, "1:2 3:4", "1:2 1:4", "line 12: the index 1 stands twice"),
     (SVM, "2:1", "0:1", "line 13: found the index 0"),
     (SVM, "2:1", "-2:1", "line 13: the index '-2' is negative"),
@@ -500,17 +307,13 @@ BAD = [
     (SVM, "2:1", "qid:1 2:1", "line 13: found 'qid'"),
     (SVM, "2:1", "2147483646:1", "line 13: the index 2,147,483,646 is above 16,777,216"),
     (SVM, "2:1", "2147483648:1", "line 13: the index '2147483648' is above"),
-    (SVM, "degree 3", "degree 100", "does not fit into float32: The kernel returned NaN"),
-    (SVM, "gamma 0.5", "gamma 1e300", "does not fit into float32"),
-    (SVM, "1 0.5 1:2", "1e308 1e308 1:2", "coefficients add up to more than numbers can hold"),
+    (
+        SVM,
+        "gamma 0.5",
+        "gamma 1e300",
+        "line 4: gamma is 1e\\+300, expected a number above 0 and up to 1e\\+38",
+    ),
     (LINEAR, "4 5 6", "4 5 1e300", "the weight of feature 2 does not fit into float32"),
-    (AMM, "4:1.0", "5:1.0", "line 9: the index 5 is too large"),
-    (AMM, "DIMENSION: 4", "DIMENSION: 2000000000", "line 2: DIMENSION is 2,000,000,000, too much"),
-    (BSGD, "DIMENSION: 3", "DIMENSION: 2000000000", "line 2: DIMENSION is above 16,777,216"),
-    (BSGD, "-3:-1.0", "-4:-1.0", "line 13: the index 4 is too large"),
-    (BSGD, "-2:1.0", "2:1.0", "line 13: the index '-3' is negative"),
-    (BSGD, "3:-2.0", "4:-2.0", "line 12: the index 4 is too large"),
-    (BSGD, "3:-2.0", "1:-2.0", "line 12: the index 1 stands twice"),
 ]
 
 
@@ -530,7 +333,7 @@ def test_one_sentence_says_where_and_what_is_wrong(text, old, new, words, tmp_pa
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("text", [SVM, LINEAR, AMM, BSGD])
+@pytest.mark.parametrize("text", [SVM, LINEAR])
 def test_damage_is_a_model_error_or_another_model(text, tmp_path):
     path, rng = tmp_path / "a.model", np.random.default_rng(0)
     n_refused = 0

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polyplane.model.foreign.budgeted_model import BudgetText, SparsePlanesText, budgeted_model
 from polyplane.model.foreign.liblinear_model import liblinear_model
 from polyplane.model.foreign.libsvm_model import libsvm_model
 from polyplane.model.foreign.model_text import is_text_model, number_rows, read_text_model
@@ -40,35 +39,7 @@ w
 """
 TWO = LINEAR.replace("nr_class 3", "nr_class 2").replace(" 0 7", " -1")
 TWO = TWO[: TWO.index("w\n")] + "w\n3 \n-1 \n0.5 \n"
-AMM = """ALGORITHM: 2
-DIMENSION: 4
-NUMBER_OF_CLASSES: 2
-LABELS: 1 -1
-NUMBER_OF_WEIGHTS: 2 1
-BIAS_TERM: 1.000000
-KERNEL_WIDTH: 0.0
-MODEL:
-1 0.5000000000 1:2.0000000000 4:1.0000000000
-1 0.2500000000
--1 0.5000000000 2:1.0000000000
-"""
-BSGD = """ALGORITHM: 4
-DIMENSION: 3
-NUMBER_OF_CLASSES: 3
-LABELS: 1 2 9
-NUMBER_OF_WEIGHTS: 2
-BIAS_TERM: 0.000000
-KERNEL_FUNCTION: 0
-KERNEL_GAMMA_PARAM: 0.500000
-KERNEL_DEGREE_PARAM: 2.000000
-KERNEL_COEF_PARAM: 1.000000
-MODEL:
--1:0.5000000000 -3:-0.5000000000 1:1.0000000000 3:-2.0000000000
--2:1.0000000000 -3:-1.0000000000
-"""
-READERS = {
-    "LIBSVM": libsvm_model, "LIBLINEAR": liblinear_model, "BudgetedSVM": budgeted_model
-}  # fmt: skip
+READERS = {"LIBSVM": libsvm_model, "LIBLINEAR": liblinear_model}
 
 
 def read(tmp_path, text):
@@ -89,9 +60,9 @@ def test_a_model_of_libsvm_is_its_vectors_and_pairs(tmp_path):
     ]  # fmt: skip
     assert found.vectors.first_line == 12
     pairs = {
-        (0, 1): ([0, 1, 2], [False, True, True], [1, -1, 0], 0.1),
-        (0, 2): ([0, 3], [False, True], [0.5, -0.25], 0.2),
-        (1, 2): ([1, 2, 3], [False, False, True], [0, 0.25, -0.5], 0.3),
+        (0, 1): ([0, 1, 2], [1, -1, 0], 0.1),
+        (0, 2): ([0, 3], [0.5, -0.25], 0.2),
+        (1, 2): ([1, 2, 3], [0, 0.25, -0.5], 0.3),
     }
     for (i, j), expected in pairs.items():
         *arrays, rho = found.pair(i, j)
@@ -142,42 +113,6 @@ def test_a_bias_that_is_not_positive_is_no_intercept(bias, tmp_path):
     assert found.weights.shape == (3, 2)
     assert not found.intercepts.any()
     assert not found.has_intercept
-
-
-def test_a_model_of_amm_is_its_planes(tmp_path):
-    found = read(tmp_path, AMM)
-    assert isinstance(found, SparsePlanesText)
-    assert found.labels.tolist() == [1, -1]
-    assert found.owner.tolist() == [0, 0, 1]
-    assert found.degradations.tolist() == [0.5, 0.25, 0.5]
-    assert (found.bias, found.n_features, found.is_pegasos) == (1.0, 4, False)
-    assert [row.split() for row in found.rows.rows] == [
-        [b"1:2.0000000000", b"4:1.0000000000"], [], [b"2:1.0000000000"]
-    ]  # fmt: skip
-
-
-def test_a_model_of_bsgd_is_its_vectors(tmp_path):
-    found = read(tmp_path, BSGD)
-    assert isinstance(found, BudgetText)
-    assert found.kernel == {"kernel": "rbf", "gamma": 0.25}
-    assert found.n_features == 3
-    assert [row.split() for row in found.alphas.rows] == [
-        [b"1:0.5000000000", b"3:-0.5000000000"], [b"2:1.0000000000", b"3:-1.0000000000"]
-    ]  # fmt: skip
-    assert found.vectors.rows[0].split() == [b"1:1.0000000000", b"3:-2.0000000000"]
-
-
-@pytest.mark.parametrize(
-    ("number", "expected"),
-    [
-        (2, {"kernel": "poly", "gamma": 1.0, "degree": 2, "coef0": 1.0}),
-        (3, {"kernel": "linear"}),
-        (4, {"kernel": "sigmoid", "gamma": 2.0, "coef0": 1.0}),
-    ],
-)
-def test_kernels_of_bsgd_are_ours_by_other_names(number, expected, tmp_path):
-    text = BSGD.replace("KERNEL_FUNCTION: 0", f"KERNEL_FUNCTION: {number}")
-    assert read(tmp_path, text).kernel == expected
 
 
 # ---- what is no model --------------------------------------------------------------------
@@ -251,38 +186,12 @@ BAD_LINEAR = [
     ("4 5 6", "4 5 0x6", "line 8: found '0x6', expected a number"),
     ("1 2 3\n4 5 6\n0.5 1 1.5\n", " \n \n \n", "line 7: found 0 numbers, expected 3"),
 ]
-BAD_AMM = [
-    ("ALGORITHM: 2", "ALGORITHM: 3", "line 1: is a model of LLSVM"),
-    ("ALGORITHM: 2", "ALGORITHM: 5", "line 1: ALGORITHM is '5', expected a whole number"),
-    ("ALGORITHM: 2", "ALGORITHM: 0", "line 5: NUMBER_OF_WEIGHTS is above 1, but a model of Pega"),
-    ("WEIGHTS: 2 1", "WEIGHTS: 2 2", "line 12: found 3 rows, expected 4"),
-    ("WEIGHTS: 2 1", "WEIGHTS: 3 0", "line 5: NUMBER_OF_WEIGHTS is '0'"),
-    ("WEIGHTS: 2 1", "WEIGHTS: 1 2", "line 10: found a weight of 1, expected -1"),
-    ("WEIGHTS: 2 1", "WEIGHTS: 3", "line 5: NUMBER_OF_WEIGHTS has 1 values, expected 2"),
-    ("DIMENSION: 4", "DIMENSION: 1", "DIMENSION is 1, which is the bias"),
-    ("CLASSES: 2", "CLASSES: 2000000", "line 3: NUMBER_OF_CLASSES is '2000000'"),
-    ("BIAS_TERM: 1.000000", "BIAS_TERM: nan", "line 6: found 'nan'"),
-    ("1 0.2500000000", "1", "line 10: found 1 numbers, expected 2"),
-    ("1 0.2500000000", "x 0.25", "line 10: found 'x', expected a number"),
-    ("MODEL:\n", "MODEL\n", "line 8: found 'MODEL'; a key of BudgetedSVM's models or `MODEL:`"),
-]
-BAD_BSGD = [
-    ("BIAS_TERM: 0.000000", "BIAS_TERM: 1.000000", "line 6: BIAS_TERM is not 0"),
-    ("KERNEL_FUNCTION: 0", "KERNEL_FUNCTION: 1", "line 7: its kernel is exponential"),
-    ("KERNEL_FUNCTION: 0", "KERNEL_FUNCTION: 5", "line 7: its kernel is user-defined"),
-    ("KERNEL_FUNCTION: 0\n", "", "no line `KERNEL_FUNCTION`"),
-    ("GAMMA_PARAM: 0.500000", "GAMMA_PARAM: 0.000000", "line 8: KERNEL_GAMMA_PARAM is 0"),
-    ("WEIGHTS: 2", "WEIGHTS: 2 1", "line 5: NUMBER_OF_WEIGHTS has 2 values, expected 1"),
-]
 
 
 @pytest.mark.parametrize(
     ("text", "old", "new", "words"),
     [
         *((SVM, *bad) for bad in BAD_SVM), *((LINEAR, *bad) for bad in BAD_LINEAR),
-        *((AMM, *bad) for bad in BAD_AMM), *((BSGD, *bad) for bad in BAD_BSGD),
-        (BSGD.replace("FUNCTION: 0", "FUNCTION: 2"), "DEGREE_PARAM: 2.0", "DEGREE_PARAM: 2.5",
-         "line 9: the degree is 2.5, expected a whole number from 1 to 100"),
     ],
 )  # fmt: skip
 def test_one_sentence_says_where_and_what_is_wrong(text, old, new, words, tmp_path):
@@ -293,7 +202,7 @@ def test_one_sentence_says_where_and_what_is_wrong(text, old, new, words, tmp_pa
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", [SVM, LINEAR, AMM, BSGD])
+@pytest.mark.parametrize("text", [SVM, LINEAR])
 def test_a_file_that_is_cut_anywhere_is_refused(text, tmp_path):
     for end in range(len(text)):
         with pytest.raises(ModelError):
@@ -301,7 +210,7 @@ def test_a_file_that_is_cut_anywhere_is_refused(text, tmp_path):
 
 
 def test_a_text_model_is_known_by_its_first_line(tmp_path):
-    for text in (SVM, LINEAR, AMM, BSGD):
+    for text in (SVM, LINEAR):
         (tmp_path / "a").write_text(text)
         assert is_text_model(tmp_path / "a")
     for name in ("iris_svm.model", "iris_linear.model"):

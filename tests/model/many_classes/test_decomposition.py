@@ -98,12 +98,6 @@ def test_later_classes_only_append_problems(kind):
         assert decomposed(kind, n_classes + 1).problems()[: len(before)] == before
 
 
-@pytest.mark.parametrize(("kind", "n_problems"), [("joint", 1), ("ovr", 7), ("ovo", 21)])
-def test_as_many_problems_as_classes_or_pairs(kind, n_problems):
-    problems = decomposed(kind, 7).problems()
-    assert len(set(problems)) == len(problems) == n_problems
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [0, 1, 2, 3, 7, 40])
 def test_a_problem_is_found_without_the_others(kind, n_classes):
@@ -145,46 +139,6 @@ def test_with_two_classes_all_kinds_are_the_same_model(kind):
     [problem] = decomposed(kind, 2).problems()
     assert problem.codes(2).tolist() == [0, 1]
     assert problem.n_codes(2) == 2
-
-
-# ---- groups of planes ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["ovr", "ovo"])
-def test_every_side_of_every_problem_has_a_group_of_its_own(kind):
-    made = decomposed(kind, 5, ranks=[3, 0, 4, 1, 2])
-    groups = [
-        group
-        for place in range(len(made.problems()))
-        for group in made.group_of(place, np.array([0, 1])).tolist()
-    ]
-    assert groups == list(range(made.n_groups()))
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), [("joint", 3), ("ovr", 2), ("ovo", 2), ("ovo", 1)])
-def test_the_groups_of_one_model_are_its_classes_by_rank(kind, n_classes):
-    ranks = np.array([2, 0, 1]) if n_classes == 3 else np.arange(n_classes)[::-1]
-    made = decomposed(kind, n_classes, ranks=ranks)
-    assert made.n_groups() == n_classes
-    codes = np.arange(n_classes).repeat(2)
-    assert made.group_of(0, codes).tolist() == ranks.repeat(2).tolist()
-    classes, signs = made.class_of(0, codes)
-    assert classes.tolist() == ranks.repeat(2).tolist()
-    assert (signs == 1).all()
-
-
-def test_planes_of_the_rest_speak_against_the_class():
-    made = decomposed("ovr", 3, ranks=[2, 0, 1])
-    classes, signs = made.class_of(1, np.array([1, 0, 1]))  # class 0 against the rest
-    assert classes.tolist() == [2, 2, 2]
-    assert signs.tolist() == [1, -1, 1]
-
-
-def test_planes_of_a_pair_speak_for_their_class():
-    made = decomposed("ovo", 3, ranks=[2, 0, 1])
-    classes, signs = made.class_of(2, np.array([1, 0, 0]))  # classes 1 and 2
-    assert classes.tolist() == [1, 0, 0]
-    assert signs.tolist() == [1, 1, 1]
 
 
 # ---- scores of classes -----------------------------------------------------------------------

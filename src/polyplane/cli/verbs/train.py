@@ -243,7 +243,7 @@ def _from_memory(job: Job) -> tuple[Any, Any]:
     start = time.perf_counter()
     rows = _rows(job)
     job.screen.note(f"Reading {', '.join(job.request.data)}.")
-    X, y = joined(rows.all_chunks(job.estimator.n_jobs or -1))  # who asks for one job gets one
+    X, y = joined(rows.all_chunks())
     tell_of_bad_rows(rows, job.screen)
     _recognise(job, rows, y)
     check_labels(y, job.request.data[0])

@@ -254,27 +254,11 @@ def chunks_of(
         yield from _chunks_in(kind, file, source, chunk_rows, options, bad, layout)
 
 
-def all_of(
-    source: Any, options: ReadOptions, bad: BadRows, layout: Layout, n_jobs: int | None
-) -> list[Chunk]:
-    """The rows of one source; those of LIBSVM text in one go, which threads share."""
+def all_of(source: Any, options: ReadOptions, bad: BadRows, layout: Layout) -> list[Chunk]:
+    """The rows of one source, in one chunk where no table grows with them."""
     with _opened(source, options) as (kind, file):
-        if kind != "libsvm":
-            n_rows = ROWS_AT_ONCE if layout.grows else ALL_ROWS
-            return list(_chunks_in(kind, file, source, n_rows, options, bad, layout))
-        rows = libsvm_text.read(
-            file, name_of(source), n_features=options.n_features, base=options.base,
-            text_labels=options.text_labels, bad=bad, n_threads=_count_threads(n_jobs),
-        )  # fmt: skip
-        return list(_with_columns([rows], name_of(source))) if rows.X.shape[0] else []
-
-
-def _count_threads(n_jobs: int | None) -> int:
-    """As joblib counts, which would take longer to load than small files to read."""
-    n_jobs = 1 if n_jobs is None else n_jobs
-    has_affinity = hasattr(os, "sched_getaffinity")
-    n_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return n_jobs if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)
+        n_rows = ROWS_AT_ONCE if layout.grows and kind != "libsvm" else ALL_ROWS
+        return list(_chunks_in(kind, file, source, n_rows, options, bad, layout))
 
 
 def _chunks_in(

@@ -13,11 +13,9 @@ Rest      the values that are rare, or more than can be held, share one pair; va
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from polyplane.data.chunks import Array
@@ -27,10 +25,8 @@ from polyplane.data.table.texts import (
     arrow_of,
     codes_of,
     strings_of,
-    tally_together,
     words_of,
 )
-from polyplane.engine.jit import jit
 
 __all__ = [
     "MISSING", "MOST_CATEGORIES", "MOST_OF_A_COLUMN", "REST", "VALUE", "WORD", "Categories",
@@ -245,28 +241,6 @@ class Categories:
             elif pair.what == VALUE:
                 self.add(Pair(pair.source, REST))
 
-    def number_all(
-        self, facets: Sequence[Facet | WordFacet], rare: Sequence[int]
-    ) -> list[Array] | None:
-        """Number the pairs of the first rows of all, all at once, and give the `table_of` each.
-
-        What `meet` does with values that stand in more than `rare` rows; None where that has more
-        to ask: what is known, which values are the most frequent, or which of two pairs are one.
-        """
-        single = [facet for facet in facets if isinstance(facet, Facet)]
-        if self.n_hash or self.is_frozen or self.numbers or not 0 < len(single) == len(facets):
-            return None
-        said = [(facet.source, facet.what) for facet in single]
-        said += [(facet.source, MISSING) for facet in single if facet.tells_missing]
-        if len(set(said)) < len(said):
-            return None
-        found = _Numbering(single, rare)
-        if found.places.size > MOST_CATEGORIES or found.n_of_a_column > MOST_OF_A_COLUMN:
-            return None
-        self.numbers = {pair: number for number, pair in enumerate(found.pairs())}
-        self._known = None
-        return found.tables()
-
     def add(self, pair: Pair) -> None:
         """Give a pair a column, unless it has one."""
         known = self.known  # before there is one more
@@ -296,98 +270,3 @@ class Categories:
             met.append((int(first_rows[-1]), Pair(source, MISSING)))
         known = self.numbers
         return [(row, pair) for row, pair in met if pair not in known]
-
-
-class _Numbering:
-    """The pairs of facets in the order in which rows meet them, where nothing is known yet.
-
-    Values of all facets stand one after the other, those of each before its lack of one.
-    """
-
-    def __init__(self, facets: Sequence[Facet], rare: Sequence[int]) -> None:
-        tally_together([facet.texts for facet in facets])
-        tallies, self.facets = [facet.texts.tally for facet in facets], facets
-        rules = [
-            (least if facet.what == VALUE else 0, facet.what == VALUE, facet.tells_missing)
-            for facet, least in zip(facets, rare, strict=True)
-        ]
-        counts = np.concatenate([tally.counts for tally in tallies])
-        first_rows = np.concatenate([tally.first_rows for tally in tallies])
-        starts = np.array([0, *accumulate(tally.counts.size for tally in tallies)])
-        self.values = Values(counts, first_rows, starts, np.array(rules, np.int64))
-        keys, places = np.empty((2, counts.size + len(facets)), np.int64)
-        n_pairs, self.n_of_a_column = _list_pairs(self.values, facets[0].n_rows, keys, places)
-        order = np.argsort(keys[:n_pairs])
-        self.places, self.facet_of = places[order], keys[order] % len(facets)
-
-    def pairs(self) -> list[Pair]:
-        """All of them, in order."""
-        lasts = self.values.starts[1:][self.facet_of] - 1
-        is_value = (self.places >= 0) & (self.places != lasts)
-        all_values = pa.concat_arrays([facet.values for facet in self.facets])
-        own = all_values.take(arrow_of((self.places - self.facet_of)[is_value]))
-        values, facets = iter(own.to_pylist()), self.facets
-        return [
-            Pair(facets[j].source, facets[j].what, next(values))
-            if is_own
-            else Pair(facets[j].source, REST if place < 0 else MISSING)
-            for j, is_own, place in zip(
-                self.facet_of.tolist(), is_value.tolist(), self.places.tolist(), strict=True
-            )
-        ]
-
-    def tables(self) -> list[Array]:
-        """The number of each value, and last of all that of no value."""
-        table = np.full(self.values.counts.size, NONE, np.int32)
-        _write_numbers(self.values, self.places, np.full(len(self.facets), NONE), table)
-        starts = self.values.starts.tolist()
-        return [table[start:stop] for start, stop in pairwise(starts)]
-
-
-class Values(NamedTuple):
-    """Those of facet j from `starts[j]` on, the last of which is none."""
-
-    counts: Array
-    first_rows: Array
-    starts: Array
-    rules: Array  # rows of a rare value, if these share a pair, if no value has one
-
-
-@jit
-def _list_pairs(values: Any, n_rows: Any, keys: Any, places: Any) -> Any:
-    """Write keys that rise as pairs are met, and which value each is of, or that of a rest below 0.
-
-    Return how many pairs there are, and the most of one facet that are of single values.
-    """
-    n = n_most = 0
-    n_facets = values.rules.shape[0]
-    for j in range(n_facets):
-        last, first_of_facet, rest_row = values.starts[j + 1] - 1, n, n_rows
-        for k in range(values.starts[j], last):
-            if values.counts[k] > values.rules[j, 0]:
-                keys[n], places[n] = values.first_rows[k] * n_facets + j, k
-                n += 1
-            elif values.rules[j, 1]:
-                rest_row = min(rest_row, values.first_rows[k])
-        n_most = max(n_most, n - first_of_facet)
-        if values.rules[j, 2] and values.counts[last] > 0:
-            keys[n], places[n] = values.first_rows[last] * n_facets + j, last
-            n += 1
-        if rest_row < n_rows:
-            keys[n], places[n] = rest_row * n_facets + j, -1 - j
-            n += 1
-    return n, n_most
-
-
-@jit
-def _write_numbers(values: Any, places: Any, rests: Any, table: Any) -> None:
-    """Write the number of each value that has a pair, or that of the rest."""
-    for number in range(places.size):
-        if places[number] < 0:
-            rests[-1 - places[number]] = number
-        else:
-            table[places[number]] = number
-    for j in range(rests.size):
-        for k in range(values.starts[j], values.starts[j + 1] - 1):
-            if table[k] == NONE:
-                table[k] = rests[j]

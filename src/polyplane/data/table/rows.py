@@ -14,7 +14,6 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, Chunk
-from polyplane.data.formats.text.numbers import first_bit
 from polyplane.data.table.blocks import (
     TableBlock,
     as_dates,
@@ -41,7 +40,7 @@ from polyplane.data.table.spelling import respelled
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
 from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.jit import jit
-from polyplane.engine.tiles import at, put, span
+from polyplane.engine.tiles import at, lowest_bit, put, span
 
 __all__ = ["laid_out"]
 
@@ -118,9 +117,8 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     if learns or path is not None:  # prediction of frames changes nothing
         _count_gaps(block, lacking, layout)
     facets = _facets(block, lacks, layout, learns)
-    tables = None
     if learns and not layout.grows:
-        tables = learn_categories(facets, layout)
+        learn_categories(facets, layout)
     elif layout.grows:
         layout.categories.meet(facets)
     if learns:
@@ -130,8 +128,7 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
     numbers = _filled(numbers, lacks, layout, block.is_bytes and layout.is_dense)
     if layout.is_frozen and not learns and largest_magnitude(numbers) > LARGEST:
         numbers = np.clip(numbers, np.float32(-LARGEST), np.float32(LARGEST))
-    if tables is None:
-        tables = [layout.categories.table_of(facet) for facet in facets]
+    tables = [layout.categories.table_of(facet) for facet in facets]
     return _written(numbers, facets, tables, layout)
 
 
@@ -392,7 +389,7 @@ def _write_marked(
             put(marked, k, 0)
             first = n_numbers + k * MARKS
             while word:
-                put(columns, n, np.int32(first + first_bit(word)))
+                put(columns, n, np.int32(first + lowest_bit(word)))
                 put(out, n, np.float32(1))
                 word &= word - 1
                 n += 1

@@ -1,6 +1,5 @@
 """Layouts of tables for programs without Python: which column of X each value sets."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from polyplane.data.table.spelling import other_spellings
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.engine.inspection import LARGEST
 from polyplane.model.export import table_input
-from polyplane.model.export.table_input import NONE, HashedPairs, TableColumn, TableInput
+from polyplane.model.export.table_input import NONE, TableColumn, TableInput
 from polyplane.model.format.model_file import ModelError
 
 __all__ = ["exported_table"]
@@ -70,24 +69,24 @@ def _column(layout: Layout, source: Source, width: int) -> TableColumn:
         )  # fmt: skip
     if source.kind not in (CATEGORY, TEXT):
         raise ModelError(f"column {source.name!r} is of a kind that cannot be exported")
+    if layout.categories.n_hash:
+        raise ModelError(
+            f"the values of column {source.name!r} are hashed, which is not for export: train with "
+            "categories='onehot' (--categories onehot)"
+        )
     what = VALUE if source.kind == CATEGORY else WORD
     kind = table_input.CATEGORY if source.kind == CATEGORY else table_input.WORDS
     known = layout.categories.known.get((source.name, what), {})
     first = len(layout.number_sources)
     values = {value: first + number for value, number in known.items() if first + number < width}
-    n_hash, hashed, rest = layout.categories.n_hash, None, NONE
-    if n_hash:
-        before = Pair(source.name, what, "|").name[:-1]
-        hashed = HashedPairs(zlib.crc32(before.encode()), first, n_hash)
-    elif source.kind == CATEGORY:
+    rest = NONE
+    if source.kind == CATEGORY:
         others = {
             other: place for value, place in values.items() for other in other_spellings(value)
         }
         values = others | values
         rest = _place(layout, width, Pair(source.name, REST))
-    return TableColumn(
-        source.name, kind, missing=missing, values=values, rest=rest, hashed=hashed
-    )  # fmt: skip
+    return TableColumn(source.name, kind, missing=missing, values=values, rest=rest)
 
 
 def _places_of_part(layout: Layout, source: Source, width: int, part: str) -> list[int]:

@@ -54,8 +54,8 @@ class FinishedTraining:
     def refuse(self) -> NoReturn:
         """Say that there is no going on from here."""
         raise ValueError(
-            f"{self._name}: the model was saved without its training state: it predicts, but "
-            "cannot learn on; call fit without warm_start to train it anew."
+            f"{self._name}: the model was saved without its training state or imported: it "
+            "predicts, but cannot learn on; call fit without warm_start to train it anew."
         )
 
 

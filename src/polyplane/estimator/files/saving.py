@@ -41,8 +41,8 @@ from polyplane.model.format.schema import Reader, Writer
 from polyplane.model.prediction import FittedModel
 
 __all__ = [
-    "ModelError", "PackedModel", "SavedModel", "fitted_model", "load", "packed", "read_model",
-    "save", "unpacked", "write_model",
+    "ModelError", "PackedModel", "SavedModel", "checked_estimator", "fitted_model", "load",
+    "packed", "read_model", "save", "unpacked", "write_model",
 ]  # fmt: skip
 
 
@@ -165,6 +165,13 @@ def _read_contents(values: Any, arrays: dict[str, Array], path: Any) -> SavedMod
         layout = model.table and Layout.from_dict(model.table, is_frozen=True)
         scaler = model.scaler and sklearn_scaler_of(model.scaler)
         return SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)
+
+
+def checked_estimator(model: FittedModel, path: Any) -> Any:
+    """The estimator that predicts as a model does, once all has been looked at as if in a file."""
+    out = Writer()
+    values = {"prediction": write_prediction(model, out), "training": None}
+    return _read_contents(values, out.arrays, path).predictor()
 
 
 # ---- without a file ----------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """The training part of a model file: a table for each record that a training consists of.
 
 Names are those of files, not of classes: a class that is renamed or regrouped changes the right
-side of its table, and files stay. A change of names on the left side is a new version of the
-format. What can be derived is not stored: cached kernel values, norms of support rows, the scores
-of the row at hand; nor what the prediction part says.
+side of its table, and files stay. A change of names on the left side is a new format
+(`model/format/model_file.py`). What can be derived is not stored: cached kernel
+values, norms of support rows, the scores of the row at hand; nor what the prediction part says.
 """
 
 from collections.abc import Mapping

@@ -21,7 +21,6 @@ from polyplane.data.chunk_sizes import widened
 from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.input.tables import layout_of, rows_of_table, width_of
 from polyplane.model.input.input_rows import INDEX_DTYPES, checked_rows
-from polyplane.model.kernels.kernel_values import no_rows
 
 __all__ = [
     "TrainingData",
@@ -30,7 +29,6 @@ __all__ = [
     "check_labels",
     "check_weights_are_known",
     "codes_of",
-    "no_training_data",
     "read_matrix",
     "read_matrix_and_labels",
     "read_training",
@@ -171,12 +169,6 @@ def check_weights_are_known(estimator: Any) -> None:
 def weighty(members: Array, weights: Array) -> Array:
     """Rows of weight 0 are not visited: that is what leaving them out means."""
     return members[weights > 0] if weights.size else members
-
-
-def no_training_data() -> TrainingData:
-    """None yet."""
-    nothing = np.empty(0, np.int32)
-    return TrainingData(no_rows().entries, nothing, nothing.astype(np.float32))
 
 
 @contextlib.contextmanager

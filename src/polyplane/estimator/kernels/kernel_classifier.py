@@ -15,8 +15,7 @@ from joblib import effective_n_jobs
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place, shuffle
-from polyplane.engine.rows.storage import CsrRows, DenseRows, count_rows, matrix_of
-from polyplane.engine.support.gram import squared_lengths
+from polyplane.engine.rows.storage import DenseRows, count_rows, matrix_of
 from polyplane.engine.support.support_set import (
     OF_SIDE,
     SupportSet,
@@ -48,7 +47,6 @@ from polyplane.estimator.input.validation import (
     TrainingData,
     check_class_weights,
     check_weights_are_known,
-    no_training_data,
     read_matrix,
     read_training,
     weighty,
@@ -81,15 +79,13 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.model.kernels.kernel_record import KernelRecord
-from polyplane.model.kernels.kernel_values import KernelRows
 
 __all__ = [
-    "NO_COINS", "CachedKernelClassifier", "ExpectedProblem", "KernelClassifier", "empty_set_of",
-    "expected_of", "give_vectors", "one_sided", "renumber", "settled_gamma",
+    "NO_COINS", "CachedKernelClassifier", "ExpectedProblem", "KernelClassifier", "expected_of",
+    "one_sided", "renumber", "settled_gamma",
 ]  # fmt: skip
 
 BYTES_OF_PROBLEM = 16_000  # of few support vectors, measured with ten thousand pairs
-SEED_OF_GIVEN = 0  # the same file gives the same model
 NO_COINS = np.empty((0, 0))
 NO_SLOTS = np.empty(0, np.int32)
 
@@ -539,33 +535,6 @@ class CachedKernelClassifier(KernelClassifier):
 
 
 # ---- what other files ask of a machine ---------------------------------------------------
-
-
-def give_vectors(machine: Any, rows: CsrRows, labels: Array, codes: Array) -> KernelTraining:
-    """Make a machine that knows its columns one with these support rows; return its training.
-
-    `codes` are the places of their classes among `labels`. Its problems have no vectors yet.
-    """
-    n_columns, n_rows = width_of(machine), codes.size
-    machine.gamma_, machine.n_iter_ = gamma_of(machine, no_training_data(), n_columns), 1
-    kernel = kernel_of(machine, machine.gamma_, machine._offset(), n_columns, False)
-    cache, known = machine._cache_bytes(), known_classes(labels)
-    training = KernelTraining(
-        machine.multi_class, SEED_OF_GIVEN, known, kernel, cache, is_dense=False
-    )
-    numbers = np.arange(n_rows, dtype=np.int64)
-    training.pool = SupportRows(KernelRows(rows, squared_lengths(rows), numbers, codes))
-    training.places, training.n_seen = dict(zip(range(n_rows), range(n_rows), strict=True)), n_rows
-    machine._training = training
-    machine._meet(no_training_data(), labels, True)
-    made: KernelTraining = machine._training
-    return made
-
-
-def empty_set_of(machine: Any) -> SupportSet:
-    """The set of a problem that has not met a row."""
-    empty: SupportSet = machine._new_set()
-    return empty
 
 
 class ExpectedProblem(NamedTuple):

@@ -14,10 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.engine.planes.planes import with_classes, with_planes, zero_planes
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
-from polyplane.engine.tiles import LANES
 from polyplane.estimator.fitting.pass_watch import PassWatch, watch_of
 from polyplane.estimator.fitting.progress import Report, progress, without_errors
 from polyplane.estimator.fitting.resuming import check_can_resume, check_same_rows, seen_rows
@@ -32,7 +30,6 @@ from polyplane.estimator.input.validation import (
     check_class_weights,
     check_weights_are_known,
     codes_of,
-    no_training_data,
     read_matrix_and_labels,
     read_training,
     weighty,
@@ -75,7 +72,6 @@ from polyplane.estimator.planes.training import (
     visit,
 )
 from polyplane.model.format.checks import need
-from polyplane.model.many_classes.decomposition import Problem
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.model.prediction import Features, FittedModel
 
@@ -89,7 +85,6 @@ __all__ = [
     "expected_of",
     "features_of",
     "found_by",
-    "give_planes",
     "own_of_fitted",
     "rows_to_try",
 ]  # fmt: skip
@@ -99,7 +94,6 @@ FOLDS = 3  # of the rows, each left out by one trial of a value
 MANY_ROWS = 30_000  # of which half is left out by a single trial, so that a search is no dearer
 MOST_JUDGED = 8_000  # rows by which a trial is judged, unless two are close in the end
 MOST_BYTES = 1 << 28  # of the first planes of all trials; else each value has but one
-SEED_OF_GIVEN = 0  # the same file gives the same model
 
 
 @with_parameters
@@ -503,30 +497,6 @@ def _check_one_way(X_val: Any, eval_set: Any) -> None:
 
 
 # ---- what other files ask of a machine ---------------------------------------------------
-
-
-def give_planes(
-    machine: Any, labels: Array, owner: Array, intercepts: Array, weights: Array, n_steps: int
-) -> Array:
-    """Make a machine that knows its columns one that has reached these planes; return their sums.
-
-    `owner` is the place of each plane's class among `labels`, and sums are alpha t W with
-    t = `n_steps`: whether float32 holds them is for the caller to see.
-    """
-    machine._found, machine.n_iter_ = {}, 1
-    training = machine._training = machine._new_training(SEED_OF_GIVEN)
-    model = machine._new_model(training, Problem(), 0)
-    room = -(-(owner.size + LANES) // LANES) * LANES
-    empty = zero_planes(model.n_features, machine._keeps_average(training), room)
-    model.planes = with_classes(empty, labels.size, machine._room_per_class())
-    model.alpha, model.n_steps = machine._alpha_of(model), n_steps
-    scale = machine._alpha_of_planes(model) * n_steps
-    sums = np.empty((owner.size, weights.shape[1] + 1), np.float32)
-    sums[:, 0], sums[:, 1:] = scale * intercepts, scale * weights
-    model.planes = with_planes(model.planes, owner, sums)
-    training.models.append(model)
-    machine._meet(training, labels, no_training_data())
-    return sums
 
 
 class RowsToTry(NamedTuple):

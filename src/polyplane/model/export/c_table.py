@@ -4,12 +4,10 @@ Numbers     double, NaN where there is none: the median then, and the column of 
             Large ones are scaled, and none is more than products in float32 bear.
 Dates       double, seconds since 1970 by the clock of the column.
 Categories  const char *, UTF-8, NULL where there is none; found by halving in sorted tables,
-            without the blanks around them. Hashed ones are hashed here, too.
-Words       const char *; letters and digits are those of the Unicode that Python knew. Capitals
-            are known of letters that are in some word.
+            without the blanks around them.
+Free text   is refused: a table that has some is exported to ONNX.
 """
 
-import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,120 +33,23 @@ FIELDS = {
     NUMBER: ("double ", "a number; NaN is missing"),
     DATE: ("double ", "seconds since 1970; NaN is missing"),
     CATEGORY: ("const char *", "NULL is missing"),
-    WORDS: ("const char *", "a text; NULL is missing"),
 }
-KEYWORDS = frozenset(
-    [
-        "alignas",
-        "alignof",
-        "and",
-        "and_eq",
-        "asm",
-        "auto",
-        "bitand",
-        "bitor",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "char8_t",
-        "char16_t",
-        "char32_t",
-        "class",
-        "compl",
-        "concept",
-        "const",
-        "consteval",
-        "constexpr",
-        "constinit",
-        "const_cast",
-        "continue",
-        "co_await",
-        "co_return",
-        "co_yield",
-        "decltype",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "dynamic_cast",
-        "else",
-        "enum",
-        "explicit",
-        "export",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "noexcept",
-        "not",
-        "not_eq",
-        "nullptr",
-        "operator",
-        "or",
-        "or_eq",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "reinterpret_cast",
-        "requires",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "static_assert",
-        "static_cast",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "thread_local",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typeid",
-        "typename",
-        "typeof",
-        "typeof_unqual",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "wchar_t",
-        "while",
-        "xor",
-        "xor_eq",
-        "linux",
-        "unix",
-        "errno",
-        "far",
-        "near",
-        "huge",
-        "pascal",
-        "cdecl",
-        "i386",
-        "signgam",
-        "isnan",
-        "isinf",
-        "offsetof",
-    ]
-)  # of C and C++, and names that are macros in spite of small letters
+# words of C and C++, and names that are macros in spite of small letters
+KEYWORDS = {
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+    "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept",
+    "const", "consteval", "constexpr", "constinit", "const_cast", "continue", "co_await",
+    "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+    "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
+    "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+    "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
+    "reinterpret_cast", "requires", "restrict", "return", "short", "signed", "sizeof", "static",
+    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+    "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+    "linux", "unix", "errno", "far", "near", "huge", "pascal", "cdecl", "i386", "signgam", "isnan",
+    "isinf", "offsetof",
+}  # fmt: skip
 
 
 # ---- C -----------------------------------------------------------------------------------
@@ -245,80 +146,6 @@ static inline void name_category(float *x, const char *text, int32_t table, int3
 }
 """
 
-HASHED = """
-/* A category by its CRC-32, of which `hash` is that of the name of the column. */
-static inline void name_hashed(float *x, const char *text, uint32_t hash, int32_t missing) {
-    size_t n = name_trimmed(&text);
-    if (name_is_missing(text, n)) {
-        name_set(x, missing);
-        return;
-    }
-    hash = ~hash;
-    for (size_t k = 0; k < n; k++) {
-        hash ^= (unsigned char)text[k];
-        for (int bit = 0; bit < 8; bit++) hash = hash & 1 ? (hash >> 1) ^ 0xEDB88320u : hash >> 1;
-    }
-    name_set(x, NAME_FIRST_HASH + (int32_t)(~hash % (uint32_t)NAME_N_HASH));
-}
-"""
-
-WORD_CODE = """
-/* The next character of a text, and where the one behind it begins; 0 if it is broken. */
-static inline int32_t name_character(const char **text) {
-    const unsigned char *t = (const unsigned char *)*text;
-    int more = t[0] < 0x80 ? 0 : t[0] < 0xC2 ? -1 : t[0] < 0xE0 ? 1 : t[0] < 0xF0 ? 2 : 3;
-    int32_t code = more <= 0 ? t[0] : t[0] & (0x3F >> more);
-    *text += 1;
-    if (more < 0) return 0;
-    for (int k = 1; k <= more; k++) {
-        if ((t[k] & 0xC0) != 0x80) return 0;
-        code = (code << 6) | (t[k] & 0x3F);
-    }
-    *text += more;
-    return code;
-}
-
-/* The same in small letters; 0 if it is no part of a word. */
-static inline int32_t name_letter(const char **text) {
-    int32_t code = name_character(text), low = 0, high = NAME_N_LETTERS;
-    while (low < high) {
-        int32_t middle = (low + high) / 2;
-        if (NAME_LETTERS[middle][1] < code) low = middle + 1;
-        else high = middle;
-    }
-    if (low == NAME_N_LETTERS || code < NAME_LETTERS[low][0]) return 0;
-    for (int32_t k = 0; k < NAME_N_CAPITALS; k++)
-        if (code == NAME_CAPITALS[k][0]) return NAME_CAPITALS[k][1];
-    return code;
-}
-
-/* Each word of a text that is known, once. */
-static inline void name_words(float *x, const char *text, int32_t table, int32_t missing) {
-    unsigned char word[NAME_LONGEST_WORD + 4];
-    size_t n = 0, size = name_trimmed(&text);
-    if (name_is_missing(text, size)) {
-        name_set(x, missing);
-        return;
-    }
-    const char *end = text + size;
-    while (text < end) {
-        int32_t code = name_letter(&text);
-        int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-        if (code && n <= NAME_LONGEST_WORD) {
-            int lead = (0xFF00 >> (more + 1)) & 0xFF;
-            word[n++] = (unsigned char)(more ? lead | (code >> (6 * more)) : code);
-            while (more--) word[n++] = (unsigned char)(0x80 | ((code >> (6 * more)) & 0x3F));
-        }
-        if (n == 0 || (code && text < end)) continue;
-        int32_t found = name_find((const char *)word, n, NAME_TEXT_STARTS[table],
-                                  NAME_TEXT_STARTS[table + 1]);
-        if (found >= 0 && x[NAME_TEXT_COLUMNS[found]] == 0.0f)
-            x[NAME_TEXT_COLUMNS[found]] = 1.0f;
-        n = 0;
-    }
-}
-"""
-
 SCORES = """
 /* Score of each class on a row. */
 static inline void name_scores($row, float *scores) {
@@ -376,9 +203,15 @@ def write_table(header: Header, table: TableInput) -> str:
         header.table("MISSING", np.array([one.missing for one in table.columns], np.int32))
         header.code(FILLED)
         return "const float *row"
+    for column in table.columns:
+        if column.kind == WORDS:
+            raise ModelError(
+                f"column {column.name!r} is free text, which the C export cannot read: export the "
+                "model to ONNX instead, which can"
+            )
     fields = field_names(table.columns)
     _write_struct(header, table, fields)
-    texts = [column for column in table.columns if column.kind in (CATEGORY, WORDS)]
+    texts = [column for column in table.columns if column.kind == CATEGORY]
     dates = [column for column in table.columns if column.kind == DATE]
     if dates:
         places = [[place for part in PARTS for place in one.parts[part]] for one in dates]
@@ -406,7 +239,7 @@ def _write_struct(header: Header, table: TableInput, fields: Sequence[str]) -> N
 def _write_texts(header: Header, table: TableInput, texts: Sequence[TableColumn]) -> None:
     """All texts in one table, those that say that a value is missing first."""
     known: list[Mapping[str, int]] = [dict.fromkeys(table.missing_texts, NONE)]
-    known += [column.values if column.hashed is None else {} for column in texts]
+    known += [column.values for column in texts]
     sorted_texts = [_sorted(values) for values in known]
     header.texts("TEXTS", [text for values in sorted_texts for text in values])
     pairs = zip(known, sorted_texts, strict=True)
@@ -414,61 +247,12 @@ def _write_texts(header: Header, table: TableInput, texts: Sequence[TableColumn]
     header.table("TEXT_COLUMNS", np.array(places, np.int32))
     header.table("TEXT_STARTS", np.cumsum([0, *map(len, sorted_texts)]).astype(np.int32))
     header.code(TEXTS)
-    if any(column.kind == CATEGORY and column.hashed is None for column in texts):
-        header.code(CATEGORIES)
-    hashed = next((column.hashed for column in texts if column.hashed is not None), None)
-    if hashed is not None:
-        header.code("\n")
-        header.define("FIRST_HASH", hashed.first)
-        header.define("N_HASH", hashed.n_hash)
-        header.code(HASHED)
-    if any(column.kind == WORDS for column in texts):
-        _write_words(header, [column for column in texts if column.kind == WORDS])
+    header.code(CATEGORIES)
 
 
 def _sorted(texts: Iterable[str]) -> list[str]:
     """Texts by their bytes; those with a byte of 0, which C cannot be given, are left out."""
     return sorted((text for text in texts if "\0" not in text), key=lambda text: text.encode())
-
-
-def _write_words(header: Header, texts: Sequence[TableColumn]) -> None:
-    """What splits texts, and makes them small."""
-    for column in texts:
-        if column.hashed is not None:
-            raise ModelError(
-                f"the words of column {column.name!r} are hashed, which is not for export: train "
-                "with categories='onehot' (--categories onehot)"
-            )
-    words = [word for column in texts for word in column.values]
-    capitals = _capitals({letter for word in words for letter in word})
-    letters = _letters()
-    header.code("\n")
-    header.define("N_LETTERS", len(letters))
-    header.define("N_CAPITALS", len(capitals))
-    header.define("LONGEST_WORD", max([len(word.encode()) for word in words], default=1))
-    header.table("LETTERS", np.array(letters, np.int32))
-    header.table("CAPITALS", np.array(capitals, np.int32))
-    header.code(WORD_CODE)
-
-
-@functools.cache
-def _letters() -> list[tuple[int, int]]:
-    """First and last of the ranges of letters, digits and apostrophes, which words are made of."""
-    is_letter = [unicodedata.category(chr(code))[0] in "LN" for code in range(0x110000)]
-    is_letter[ord("'")] = True
-    edges = np.flatnonzero(np.diff(np.array([False, *is_letter, False], np.int8)))
-    return [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
-
-
-def _capitals(letters: set[str]) -> list[tuple[int, int]]:
-    """Capitals and their small letters, of those that words have; one at least."""
-    simple = {"\u0130": "i"}  # the one that becomes two letters in Python
-    pairs = [
-        (code, ord(small))
-        for code in range(0x110000)
-        if (small := simple.get(chr(code), chr(code).lower())) != chr(code) and small in letters
-    ]
-    return pairs or [(ord("A"), ord("a"))]
 
 
 def _write_columns(
@@ -478,12 +262,11 @@ def _write_columns(
     texts: Sequence[TableColumn],
     dates: Sequence[TableColumn],
 ) -> None:
-    """A call for each field; words come last, for where hashes meet they add nothing."""
+    """A call for each field."""
     header.code("\n/* The numbers that the model sees of a row. */\n")
     header.code("static inline void name_columns(const name_row *row, float *x) {\n")
     header.code("    for (int32_t j = 0; j < NAME_WIDTH; j++) x[j] = 0.0f;\n")
-    named = list(zip(table.columns, fields, strict=True))
-    for column, name in sorted(named, key=lambda one: one[0].kind == WORDS):
+    for column, name in zip(table.columns, fields, strict=True):
         field = f"row->{name}"
         fill, missing = literal(np.float32(column.fill)), column.missing
         if column.kind == NUMBER:
@@ -495,11 +278,7 @@ def _write_columns(
             parts = f"{header.name.upper()}_DATE_PARTS[{dates.index(column)}]"
             origin = literal(np.float64(column.origin))
             call = f"date(x, {column.number}, {field}, {origin}, {fill}, {missing}, {parts})"
-        elif column.hashed is not None:
-            call = f"hashed(x, {field}, {column.hashed.start}u, {missing})"
-        elif column.kind == CATEGORY:
-            call = f"category(x, {field}, {1 + texts.index(column)}, {column.rest}, {missing})"
         else:
-            call = f"words(x, {field}, {1 + texts.index(column)}, {missing})"
+            call = f"category(x, {field}, {1 + texts.index(column)}, {column.rest}, {missing})"
         header.parts.append(f"    {header.name}_{call};\n")
     header.code("}\n")

@@ -36,7 +36,6 @@ from polyplane.model.export.table_input import (
     TableColumn,
     TableInput,
 )
-from polyplane.model.format.model_file import ModelError
 
 __all__ = ["ROWS", "input_names", "table_inputs", "table_rows"]
 
@@ -113,7 +112,6 @@ def table_rows(graph: Graph, table: TableInput, names: list[str]) -> str:
         if column.kind == DATE:
             entries += _date(graph, column, name, table)
         elif column.kind != NUMBER:
-            _check_not_hashed(column)
             entries += _TEXT_ENTRIES[column.kind](graph, column, texts[name], table)
     if table.width > table.n_numbers:
         parts.append(_ones(graph, entries, table, ROWS if table.is_of_numbers else names[0]))
@@ -252,14 +250,6 @@ def _encoded(
         values_int64s=[spare if place == NONE else place for place in places.values()],
         default_int64=spare if other == NONE else other,
     )  # fmt: skip
-
-
-def _check_not_hashed(column: TableColumn) -> None:
-    if column.hashed is not None:
-        raise ModelError(
-            f"the values of column {column.name!r} are hashed, which ONNX cannot do with text: "
-            "train with categories='onehot' (--categories onehot), or export to C"
-        )
 
 
 # ---- dates -------------------------------------------------------------------------------

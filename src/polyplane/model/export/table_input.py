@@ -6,25 +6,16 @@ it down. A table of nothing but numbers is read as rows of numbers, any other co
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 __all__ = [
-    "CATEGORY", "DATE", "MICROSECONDS_A_DAY", "NONE", "NUMBER", "PARTS", "WORDS", "HashedPairs",
-    "TableColumn", "TableInput",
+    "CATEGORY", "DATE", "MICROSECONDS_A_DAY", "NONE", "NUMBER", "PARTS", "WORDS", "TableColumn",
+    "TableInput",
 ]  # fmt: skip
 
 NUMBER, DATE, CATEGORY, WORDS = "number", "date", "category", "words"
 NONE = -1  # no column of X
 PARTS = {"month": 12, "weekday": 7, "hour": 24}  # of a date, and how many values they have
 MICROSECONDS_A_DAY = 86_400_000_000.0
-
-
-class HashedPairs(NamedTuple):
-    """Values whose column of X is `first` + CRC-32 modulo `n_hash`."""
-
-    start: int  # CRC-32 of what stands before the value
-    first: int
-    n_hash: int
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,6 @@ class TableColumn:
     parts: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of dates, by value
     values: Mapping[str, int] = field(default_factory=dict)  # of categories, or words
     rest: int = NONE  # of all other categories
-    hashed: HashedPairs | None = None  # in place of `values` and `rest`
 
     @property
     def is_scaled(self) -> bool:

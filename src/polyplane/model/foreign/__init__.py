@@ -1,1 +1,1 @@
-"""Text models of LIBSVM, LIBLINEAR and BudgetedSVM."""
+"""Text models of LIBSVM and LIBLINEAR."""

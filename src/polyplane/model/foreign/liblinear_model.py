@@ -31,12 +31,11 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class PlanesText:
-    """One plane or more of each class: a row is of the class of the plane that scores highest."""
+    """A plane of each class: a row is of the class of the plane that scores highest."""
 
     labels: Array
-    owner: Array  # [plane] int32: code of its class
-    weights: Array  # [plane, feature]
-    intercepts: Array  # [plane]
+    weights: Array  # [class, feature]
+    intercepts: Array  # [class]
     has_intercept: bool
 
 
@@ -53,5 +52,4 @@ def liblinear_model(model: TextModel) -> PlanesText:
     w = number_rows(model.body, n_columns, model.first_line, model.path)
     weights = np.hstack([w / 2, -w / 2]) if n_columns == 1 else w
     intercepts = bias * weights[n_features] if bias > 0 else np.zeros(n_classes)
-    owner = np.arange(n_classes, dtype=np.int32)
-    return PlanesText(labels, owner, weights[:n_features].T, intercepts, bias > 0)
+    return PlanesText(labels, weights[:n_features].T, intercepts, bias > 0)

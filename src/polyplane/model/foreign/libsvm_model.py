@@ -19,7 +19,6 @@ from polyplane.model.foreign.model_text import (
     MOST_DEGREE,
     SparseText,
     TextModel,
-    end_of_numbers,
     number_rows,
 )
 
@@ -32,6 +31,7 @@ OTHERS = {
     "nu_svr": "a regression",
 }
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
+MOST_GAMMA = 1e38  # float32 ends soon after
 MOST_CLASSES = 256  # each pair has arrays of its own, however few vectors it has
 
 
@@ -51,13 +51,12 @@ class SvmText:
         """The class of each vector."""
         return np.repeat(np.arange(self.labels.size, dtype=np.int32), np.diff(self.starts))
 
-    def pair(self, i: int, j: int) -> tuple[Array, Array, Array, float]:
-        """What the pair i < j has: vectors, which are of class j, their coefficients, and rho."""
+    def pair(self, i: int, j: int) -> tuple[Array, Array, float]:
+        """What the pair i < j has: vectors, their coefficients, and rho."""
         of_i, of_j = (np.arange(self.starts[k], self.starts[k + 1]) for k in (i, j))
-        vectors = np.concatenate([of_i, of_j])
         coefs = np.concatenate([self.coefs[of_i, j - 1], self.coefs[of_j, i]])
         place = i * self.labels.size - i * (i + 1) // 2 + j - i - 1
-        return vectors, np.arange(vectors.size) >= of_i.size, coefs, float(self.rho[place])
+        return np.concatenate([of_i, of_j]), coefs, float(self.rho[place])
 
 
 def libsvm_model(model: TextModel) -> SvmText:
@@ -72,7 +71,7 @@ def libsvm_model(model: TextModel) -> SvmText:
         problem = f"nr_sv adds up to {counts.sum():,}, but total_sv is {n_vectors:,}"
         model.refuse(problem, model.keys["nr_sv"][0])
     rho = model.numbers("rho", n_classes * (n_classes - 1) // 2)
-    heads, vectors = model.halves(n_vectors, "total_sv", end_of_numbers)
+    heads, vectors = model.halves(n_vectors, "total_sv")
     coefs = number_rows(heads, n_classes - 1, model.first_line, model.path)
     starts = np.concatenate([[0], counts.cumsum()])
     return SvmText(kernel, labels, starts, coefs, rho, vectors)
@@ -86,7 +85,7 @@ def _kernel(model: TextModel) -> dict[str, float | int | str]:
         model.refuse(problem, model.keys["kernel_type"][0])
     kernel: dict[str, float | int | str] = {"kernel": KERNELS[name]}
     if name != "linear":
-        kernel["gamma"] = model.number("gamma", 0)
+        kernel["gamma"] = model.number("gamma", 0, MOST_GAMMA)
     if name == "polynomial":
         kernel["degree"] = model.whole("degree", 1, MOST_DEGREE)
     if name in ("polynomial", "sigmoid"):

@@ -1,8 +1,8 @@
 """Models of other programs that are text: lines of a key and its values, then rows.
 
-LIBSVM, LIBLINEAR and BudgetedSVM write such files. Here is what the three have in common: which
-program wrote a file, its keys, and rows taken apart; `text_model_*.py` say what keys and rows
-mean. Nothing is believed: whatever is missing, left over, out of range or not finite is a
+LIBSVM and LIBLINEAR write such files. Here is what both have in common: which program wrote a
+file, its keys, and rows taken apart; `libsvm_model.py` and `liblinear_model.py` say what keys and
+rows mean. Nothing is believed: whatever is missing, left over, out of range or not finite is a
 `ModelError` that names the file and the line. Memory follows the size of the file, never a number
 that it states.
 """
@@ -10,7 +10,7 @@ that it states.
 import io
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -20,14 +20,13 @@ from polyplane.arrays import Array
 from polyplane.model.format.model_file import ModelError
 
 __all__ = [
-    "MOST_COEF0", "MOST_DEGREE", "SparseText", "TextModel", "end_of_numbers", "is_text_model",
-    "number_rows", "read_text_model",
+    "MOST_COEF0", "MOST_DEGREE", "SparseText", "TextModel", "is_text_model", "number_rows",
+    "read_text_model",
 ]  # fmt: skip
 
 MARKS = {  # by the first word of a file: the program, and the line after which rows begin
     b"svm_type": ("LIBSVM", b"SV"),
     b"solver_type": ("LIBLINEAR", b"w"),
-    b"ALGORITHM:": ("BudgetedSVM", b"MODEL:"),
 }
 KEYS = {
     "LIBSVM": {
@@ -35,11 +34,6 @@ KEYS = {
         "label", "probA", "probB", "prob_density_marks", "nr_sv",
     },
     "LIBLINEAR": {"solver_type", "nr_class", "label", "nr_feature", "bias", "rho"},
-    "BudgetedSVM": {
-        "ALGORITHM", "DIMENSION", "NUMBER_OF_CLASSES", "LABELS", "NUMBER_OF_WEIGHTS", "BIAS_TERM",
-        "KERNEL_WIDTH", "KERNEL_FUNCTION", "KERNEL_GAMMA_PARAM", "KERNEL_DEGREE_PARAM",
-        "KERNEL_COEF_PARAM",
-    },
 }  # fmt: skip
 LARGEST_WHOLE = 2**31 - 1  # of the programs' own numbers
 LONGEST_WHOLE = 11  # characters
@@ -68,11 +62,6 @@ class TextModel:
     keys: dict[str, tuple[int, list[bytes]]]  # line and words
     body: bytes  # the rows, each with its newline
     first_line: int  # of the body
-
-    @property
-    def size(self) -> int:
-        """Bytes of the rows: what the file can vouch for."""
-        return len(self.body)
 
     def refuse(self, problem: str, line: int | None = None) -> NoReturn:
         """Raise the error that names the file and, where there is one, the line."""
@@ -123,7 +112,7 @@ class TextModel:
         """The finite number after a key, above `low` and up to `high`."""
         found = float(self.numbers(key, 1)[0])
         if not low < found <= high:
-            limits = f"above {low:g}" if high == np.inf else f"from {low:g} to {high:g}"
+            limits = f"above {low:g}" + ("" if high == np.inf else f" and up to {high:g}")
             self.refuse(f"{key} is {found:g}, expected a number {limits}", self.keys[key][0])
         return found
 
@@ -134,11 +123,6 @@ class TextModel:
             self.refuse(f"{key} names a class twice", self.keys[key][0])
         return labels
 
-    def rows(self, n: int, key: str) -> list[bytes]:
-        """The lines of the body, as many as the key states, tabs being blanks."""
-        self.check_rows(n, key)
-        return self.body.translate(BLANKS).split(b"\n")[:n]
-
     def check_rows(self, n: int, key: str) -> None:
         """The body has as many lines as the key states."""
         found = self.body.count(b"\n")
@@ -146,14 +130,15 @@ class TextModel:
             where = self.first_line + min(n, found)
             self.refuse(f"found {found:,} rows, expected {n:,} as {key} says: is it whole?", where)
 
-    def halves(
-        self, n: int, key: str, cut_of: Callable[[bytes], int]
-    ) -> tuple[list[bytes], SparseText]:
-        """What stands before the features of each row, and the features."""
-        rows = self.rows(n, key)
-        cuts = [cut_of(row) for row in rows]
-        heads = [row[:cut] for row, cut in zip(rows, cuts, strict=True)]
-        tails = [row[cut:] for row, cut in zip(rows, cuts, strict=True)]
+    def halves(self, n: int, key: str) -> tuple[list[bytes], SparseText]:
+        """The numbers that begin each row, as many rows as the key states, and its features."""
+        self.check_rows(n, key)
+        heads, tails = [], []
+        for row in self.body.translate(BLANKS).split(b"\n")[:n]:
+            colon = row.find(b":")
+            cut = len(row) if colon < 0 else row.rfind(b" ", 0, colon) + 1
+            heads.append(row[:cut])
+            tails.append(row[cut:])
         return heads, SparseText(tails, self.first_line, self.path)
 
 
@@ -186,8 +171,7 @@ def read_text_model(path: Any) -> TextModel:
         raise ModelError(f"cannot be read ({why})", path) from error
     first = _first_word(text[:64])
     if first not in MARKS:
-        problem = "is no text model: LIBSVM, LIBLINEAR and BudgetedSVM write such"
-        raise ModelError(problem, os.fspath(path))
+        raise ModelError("is no text model: LIBSVM and LIBLINEAR write such", os.fspath(path))
     if not text.endswith(b"\n"):
         raise ModelError("is cut short, for its last line has no end: get or train it again", path)
     return _parted(path, text, *MARKS[first])
@@ -205,8 +189,6 @@ def _parted(path: Any, text: bytes, program: str, mark: bytes) -> TextModel:
             model.body, model.first_line = text[start:], model.first_line + 1
             return model
         key = words[0].decode("ascii", "backslashreplace") if words else ""
-        if program == "BudgetedSVM":
-            key = key.removesuffix(":")
         if key not in KEYS[program]:
             known = f"a key of {program}'s models or `{mark.decode()}` was expected"
             model.refuse(f"found {shown(words[0] if words else b'')}; {known}", model.first_line)
@@ -215,12 +197,6 @@ def _parted(path: Any, text: bytes, program: str, mark: bytes) -> TextModel:
         model.keys[key] = model.first_line, words[1:]
         model.first_line += 1
     model.refuse(f"has no line `{mark.decode()}`, after which rows begin: is it whole?")
-
-
-def end_of_numbers(row: bytes) -> int:
-    """Where the first `index:value` of a row begins."""
-    colon = row.find(b":")
-    return len(row) if colon < 0 else row.rfind(b" ", 0, colon) + 1
 
 
 # ---- rows of numbers ---------------------------------------------------------------------

@@ -1,24 +1,16 @@
 """Small random files of LIBSVM text in which everything varies at once, read in two ways.
 
-A seed is a case: a file, the options it is read with, the sizes of blocks, pieces and chunks, how
-many threads read it, and how it is packed.
-`check` reads it by the reader, whole and in chunks, and by the rules in `tests/reference`; a packed
-file, which may be cut or damaged, by several threads and by one.
+A seed is a case: a file, the options it is read with, and the sizes of blocks and chunks.
+`check` reads it by the reader, whole or in chunks, and by the rules in `tests/reference`.
 """
 
-import bz2
-import gzip
 import io
-import lzma
 import random
-import sys
 from typing import NamedTuple
 from unittest.mock import patch
 
 import polyplane as pp
 from polyplane.data.chunks import ERRORS_KEPT, BadRows, DataError
-from polyplane.data.decompress import open_bytes
-from polyplane.data.formats.libsvm import pieces as libsvm_pieces
 from polyplane.data.formats.libsvm import reader as libsvm_text
 from tests.reference import libsvm_text as reference
 
@@ -49,7 +41,8 @@ TAILS = [b" ", b" # a comment 1:2", b"#1:2 3:4", b"\t", b"\r", b"  ", b" #"]
 BETWEEN = [b"\n", b"# 1 1:1\n", b" \n", b"\r\n", b"\t#\n"]
 EDITS = b" 0123456789:.-+eE#\t\r\n\0\x0bqid1111 :::\xff_,"
 SIZES = [1, 5, 16, 33, 64, 100, 150, 1 << 12, 1 << 16]
-LONG_FILES, LONG_ROWS = 0.006, 0.0004  # beyond the kilobytes that are listed at a time
+ALL_ROWS = 1 << 62
+LONG_FILES, LONG_ROWS = 0.006, 0.0004
 ENTRIES = [0, 1, 2, 3, 6, 7, 8, 8, 8, 9, 10, 15, 16, 17, 24]
 
 
@@ -60,11 +53,9 @@ class Case(NamedTuple):
     options: dict
     skips: bool
     chunk_rows: int
-    size: int  # of blocks and pieces, in bytes
+    size: int  # of blocks, in bytes
     is_whole: bool  # or in chunks
     is_public: bool  # read by `pp.read` or `pp.stream`, too
-    n_threads: int
-    packed: bytes | None  # the same file, or most of it, to be read by threads and without them
 
 
 def case_of(seed):
@@ -80,23 +71,8 @@ def case_of(seed):
         options["text_labels"] = rng.random() < 0.6
     return Case(
         text, options, rng.random() < 0.5, rng.choice([1, 2, 3, 4, 7, 100]), rng.choice(SIZES),
-        rng.random() < 0.5, rng.random() < 0.02, rng.choice([1, 1, 2, 3, 4]), _packed(text, rng),
+        rng.random() < 0.5, rng.random() < 0.02,
     )  # fmt: skip
-
-
-def _gzipped(text):
-    return gzip.compress(text, mtime=0)
-
-
-def _packed(text, rng):
-    """The text many times over, so that threads meet, in an archive that is cut or not."""
-    if not text or rng.random() < 0.8:
-        return None
-    lines = text if text.endswith(b"\n") else text + b"\n"
-    packed = rng.choice([bytes, _gzipped, bz2.compress, lzma.compress])(
-        lines * rng.choice([1, 3, 20]) + text
-    )
-    return packed[: rng.randrange(1, len(packed) + 1)] if rng.random() < 0.1 else packed
 
 
 def _text(rng):
@@ -185,43 +161,17 @@ def check(seed):
     case = case_of(seed)
     chunk_rows = None if case.is_whole else case.chunk_rows
     wanted = reference.read(case.text, **case.options, skips=case.skips, chunk_rows=chunk_rows)
-    _compare(case, wanted, *(_whole(case) if case.is_whole else _chunks(case)))
-    if case.packed:
-        _check_threads(case)
+    _compare(case, wanted, *_chunks(case))
     if case.is_public and case.text and wanted.error is None and wanted.chunks:
         _check_public(case, wanted)
 
 
-def _check_threads(case):
-    """Threads change no row, no word of an error and no count of rows that were skipped."""
-    found = []
-    for n_threads in (1, 1 + case.n_threads):
-        with open_bytes(io.BytesIO(case.packed)) as file:
-            rows, bad, error = _whole(case._replace(n_threads=n_threads), file)
-        skipped = bad.n_skipped, [str(one) for one in bad.errors]
-        found.append(repr(([_plain(chunk) for chunk in rows], skipped, str(error))))
-    assert found[0] == found[1], case
-
-
-def _whole(case, file=None):
-    bad, file = BadRows(case.skips), file or io.BytesIO(case.text)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # threads take turns often
-    try:
-        with patch.multiple(libsvm_pieces, FIRST_PIECE=case.size, PIECE=case.size):
-            chunk = libsvm_text.read(file, "f", bad=bad, n_threads=case.n_threads, **case.options)
-        return ([chunk] if chunk.X.shape[0] else []), bad, None
-    except DataError as error:
-        return [], bad, error
-    finally:
-        sys.setswitchinterval(before)
-
-
 def _chunks(case):
     bad, file, found = BadRows(case.skips), io.BytesIO(case.text), []
+    chunk_rows = ALL_ROWS if case.is_whole else case.chunk_rows
     try:
         with patch.object(libsvm_text, "BLOCK", case.size):
-            found.extend(libsvm_text.chunks(file, "f", case.chunk_rows, bad=bad, **case.options))
+            found.extend(libsvm_text.chunks(file, "f", chunk_rows, bad=bad, **case.options))
     except DataError as error:
         return found, bad, error
     return found, bad, None
@@ -237,24 +187,19 @@ def _plain(chunk):
 
 
 def _compare(case, wanted, found, bad, error):
-    is_cut = case.size <= len(case.text) or case.text[-1:] != b"\n"
-    if case.is_whole and is_cut and wanted.is_narrowed_late:
-        return  # pieces differ in where indices start: which row is at fault depends on them
     place = None if error is None else (error.line, error.column)
     assert place == wanted.error, (case, error, wanted)
     rows = [_plain(chunk) for chunk in found]
-    chunks = [] if case.is_whole and error else wanted.chunks
-    assert repr(rows) == repr(chunks), (case, rows, wanted)
-    if not (case.is_whole and error):
-        assert bad.n_skipped == len(wanted.refused), (case, bad, wanted)
-        places = [(error.line, error.column) for error in bad.errors]
-        assert places == wanted.refused[:ERRORS_KEPT], (case, bad, wanted)
+    assert repr(rows) == repr(wanted.chunks), (case, rows, wanted)
+    assert bad.n_skipped == len(wanted.refused), (case, bad, wanted)
+    places = [(error.line, error.column) for error in bad.errors]
+    assert places == wanted.refused[:ERRORS_KEPT], (case, bad, wanted)
 
 
 def _check_public(case, wanted):
     """The same by the names that users call; rows of no width at all are theirs to refuse."""
     options = {**case.options, "format": "libsvm", "on_bad": "skip" if case.skips else "raise"}
-    if wanted.chunks[-1][0] == 0 or (case.is_whole and wanted.is_narrowed_late):
+    if wanted.chunks[-1][0] == 0:
         return
     file = io.BytesIO(case.text)
     if case.is_whole:

@@ -1,13 +1,13 @@
 """Parsed chunks kept as Arrow IPC beside their source, and read from there by later passes.
 
-Content   each batch is a chunk. Rows are lists of columns and of values, or where they are dense,
-          lists of one length; labels are 64 bits each: numbers, or places in a list of texts.
-Origin    a fingerprint names the source, files of labels beside it and the options. The last,
-          empty batch tells what was learned on the way, and what was known of columns before.
-Safety    it is written under another name, which only one process can hold, and renamed when it
-          is complete. Every batch carries the exclusive or of its bytes. A file that is cut,
-          damaged, foreign or old is written anew; rows handed on before the damage was met are
-          not handed on again. Where nothing can be written, chunks are only handed on.
+Content   each batch is a chunk: one row with the bytes of its arrays. The last batch tells what was
+          learned on the way, and what was known of columns before.
+Origin    a fingerprint names sizes and times of the source and of files of labels beside it, and
+          the options.
+Safety    the file appears under its name when it is complete. Every batch carries a checksum. A
+          file that is cut, damaged, foreign or old is written anew; rows handed on before the
+          damage was met are not handed on again. Where nothing can be written, chunks are only
+          handed on.
           Batches are read, not mapped: a mapped file that another process cuts short ends this
           one with SIGBUS, and no check beforehand can prevent it.
 """
@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +28,15 @@ import scipy.sparse as sp
 from polyplane.data.careful_reading import as_data_errors
 from polyplane.data.chunks import ERRORS_KEPT, Array, BadRows, Chunk, DataError
 from polyplane.data.table.layout import Layout
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from polyplane.whole_files import whole_file
 
 __all__ = ["cache_path_of", "cached_chunks", "is_cache"]
 
-VERSION = 2  # to be raised when a reader reads other rows from the same bytes
-SUFFIX, UNFINISHED = ".polyplane.arrow", ".part"
-LOOKED_AT = 1 << 20  # bytes at either end of the source that the fingerprint knows
+VERSION = 3  # to be raised when a reader reads other rows from the same bytes
+SUFFIX = ".polyplane.arrow"
 FINGERPRINT, ABOUT, CHECK = b"polyplane.fingerprint", b"polyplane.about", b"polyplane.check"
-MOST_ENTRIES = np.iinfo(np.int32).max
+KINDS = "biufU"  # of arrays
+NOTHING = np.empty(0, np.uint8)
 
 
 def cache_path_of(source: Path) -> Path:
@@ -49,21 +45,14 @@ def cache_path_of(source: Path) -> Path:
 
 
 def is_cache(path: str) -> bool:
-    """Whether a file is a cache, finished or not, by its name."""
-    return path.endswith((SUFFIX, SUFFIX + UNFINISHED))
+    """Whether a file is a cache, by its name."""
+    return path.endswith(SUFFIX)
 
 
 def fingerprint_of(files: Sequence[Path], options: Any) -> str:
     """Changes with the files and with how they are read."""
-    facts = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    told = [VERSION, [file.name for file in files], facts, options]
-    digest = hashlib.sha256(json.dumps(told, default=str).encode())
-    for path, (size, _) in zip(files, facts, strict=True):
-        with open(path, "rb") as file:
-            digest.update(file.read(LOOKED_AT))
-            file.seek(max(0, size - LOOKED_AT))
-            digest.update(file.read(LOOKED_AT))
-    return digest.hexdigest()
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return hashlib.sha256(json.dumps([VERSION, facts, options], default=str).encode()).hexdigest()
 
 
 def cached_chunks(
@@ -177,51 +166,40 @@ def _read(path: Path, fingerprint: str, bad: BadRows, layout: Layout) -> Iterato
     _apply(learned, bad, layout)
 
 
-def _batch_in(reader: Any, k: int) -> tuple[Any, Any]:
-    """A batch whose lists are sound, and what is told about it."""
+def _batch_in(reader: Any, k: int) -> tuple[dict[str, Array], Any]:
+    """The arrays of a batch, and what is told about it."""
     found = reader.get_batch_with_custom_metadata(k)
-    batch, metadata = found.batch, dict(found.custom_metadata)
-    batch.validate(full=True)
-    if zlib.crc32(metadata[ABOUT]) != int(metadata[CHECK]):
+    metadata = dict(found.custom_metadata)
+    told = json.loads(metadata[ABOUT])
+    arrays = {}
+    for name, column in zip(found.batch.schema.names, found.batch.columns, strict=True):
+        if name in told["arrays"]:
+            dtype, shape = told["arrays"][name]
+            array = np.frombuffer(column.buffers()[2], np.uint8)
+            arrays[name] = array.view(np.dtype(dtype)).reshape(shape)
+    if _checksum(metadata[ABOUT], arrays) != int(metadata[CHECK]):
         raise ValueError("damaged")
-    return batch, json.loads(metadata[ABOUT])
+    return arrays, told["about"]
 
 
-def _chunk_of(batch: Any, about: Any) -> Chunk:
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    width, y, arrays = about["width"], np.empty(0), []
-    if "label" in columns:
-        words = columns["label"].to_numpy(zero_copy_only=True)
-        arrays.append(words)
-        y = _labels_of(words, about["label"], about["texts"])
-    if "rows" in columns:
-        flat = columns["rows"].flatten().to_numpy(zero_copy_only=True)
-        arrays.append(flat)
-        X: Any = flat.reshape(batch.num_rows, width)
-    else:
-        starts, others = (columns[name].offsets.to_numpy() for name in ("columns", "values"))
-        indices, values = (columns[name].values.to_numpy() for name in ("columns", "values"))
-        arrays += [starts, others, indices, values]
-        X = sp.csr_matrix((values, indices, starts), shape=(batch.num_rows, width), copy=False)
-        X.has_canonical_format = about["is_canonical"]
-    if [_parity(array) for array in arrays] != about["parities"]:
-        raise ValueError("damaged")
-    return Chunk(X, y)
+def _chunk_of(arrays: dict[str, Array], about: Any) -> Chunk:
+    if "X" in arrays:
+        return Chunk(arrays["X"], arrays["y"])
+    entries = arrays["data"], arrays["indices"], arrays["indptr"]
+    X = sp.csr_matrix(entries, shape=tuple(about["shape"]), copy=False)
+    X.has_canonical_format = about["is_canonical"]
+    return Chunk(X, arrays["y"])
 
 
-def _parity(array: Array) -> int:
-    """The exclusive or of its bytes, eight at a time: any damage to one of them changes it."""
-    flat = array.reshape(-1).view(np.uint8)
-    n_whole = flat.size - flat.size % 8
-    rest = int.from_bytes(flat[n_whole:].tobytes(), "little")
-    return int(np.bitwise_xor.reduce(flat[:n_whole].view(np.uint64))) ^ rest
-
-
-def _labels_of(words: Array, dtype: str, texts: list[str]) -> Array:
-    kind = np.dtype(dtype)
-    if kind.kind == "U":
-        return np.array(texts, kind)[words]
-    return (words.view(np.float64) if kind.kind == "f" else words).astype(kind, copy=False)
+def _checksum(text: bytes, arrays: Mapping[str, Array]) -> int:
+    """Of the bytes of arrays their exclusive or, eight at a time, which any damage changes."""
+    found = zlib.crc32(text)
+    for array in arrays.values():
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        n_whole = flat.size - flat.size % 8
+        found ^= int.from_bytes(flat[n_whole:].tobytes(), "little")
+        found ^= int(np.bitwise_xor.reduce(flat[:n_whole].view(np.uint64)))
+    return found
 
 
 # ---- writing -----------------------------------------------------------------------------
@@ -231,133 +209,91 @@ def _kept(
     chunks: Iterator[Chunk], path: Path, fingerprint: str, mode: int, bad: BadRows, layout: Layout
 ) -> Iterator[Chunk]:
     """Hand the chunks on, and keep them as far as that is possible."""
-    lesson = _Lesson(bad, layout)
-    with _Writer(path, fingerprint, mode) as writer:
+    lesson, writer = _Lesson(bad, layout), _Writer(path, fingerprint, mode)
+    try:
         for chunk in chunks:
             writer.keep(chunk)
             yield chunk
         writer.finish(lesson.told())
+    finally:
+        writer.give_up()
 
 
 class _Writer:
     """Writes a cache; after the first failure it does nothing any more, and leaves nothing."""
 
     def __init__(self, path: Path, fingerprint: str, mode: int) -> None:
-        self._path, self._unfinished = path, path.with_name(path.name + UNFINISHED)
-        self._fingerprint = fingerprint
-        self._batches: Any = None
-        self._schema: Any = None
+        self._fingerprint, self._closing = fingerprint, contextlib.ExitStack()
         self._file: Any = None
-        with contextlib.suppress(OSError):
-            self._file = self._locked(mode)
+        self._batches: Any = None
+        with self._failures_give_up():
+            self._file = self._closing.enter_context(whole_file(path))
+            os.chmod(self._file.fileno(), mode & 0o666)  # as private as the source
 
-    def __enter__(self) -> "_Writer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._give_up()
-
-    def _locked(self, mode: int) -> Any:
-        """The unfinished file, empty and ours alone; what a crash has left of it is overwritten."""
-        descriptor = os.open(self._unfinished, os.O_WRONLY | os.O_CREAT, mode & 0o666)
-        file = os.fdopen(descriptor, "wb")
+    @contextlib.contextmanager
+    def _failures_give_up(self) -> Iterator[None]:
         try:
-            if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_ino != os.stat(self._unfinished).st_ino:
-                raise OSError("Another process has finished it meanwhile.")
-            os.chmod(self._unfinished, mode & 0o666)
-            file.truncate(0)
-        except OSError:
-            file.close()
-            raise
-        return file
+            yield
+        except (OSError, pa.ArrowException, _CannotBeKept):
+            self.give_up()
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
+        """Leave nothing, unless the file is finished."""
         if self._file is not None:
+            self._file = None
             with contextlib.suppress(OSError):
-                self._unfinished.unlink()
-            with contextlib.suppress(OSError):
-                self._file.close()
-        self._file = None
+                self._closing.__exit__(_CannotBeKept, _CannotBeKept(), None)
 
     def keep(self, chunk: Chunk) -> None:
         """Write a chunk, unless that fails."""
+        X, y = chunk
+        if isinstance(X, np.ndarray):
+            self._write({"X": X, "y": y}, None)
+        else:
+            entries = X.data[: X.nnz], X.indices[: X.nnz], X.indptr
+            arrays = dict(zip(("data", "indices", "indptr"), entries, strict=True))
+            about = {"shape": X.shape, "is_canonical": bool(X.has_canonical_format)}
+            self._write(arrays | {"y": y}, about)
+
+    def _write(self, arrays: Mapping[str, Array], about: Any) -> None:
         if self._file is None:
             return
-        try:
-            batch, about = _batch_of(chunk)
+        with self._failures_give_up():
+            if any(array.dtype.kind not in KINDS for array in arrays.values()):
+                raise _CannotBeKept
             if self._batches is None:
-                self._schema = batch.schema
-                marked = self._schema.with_metadata({FINGERPRINT: self._fingerprint})
+                self._names = list(arrays)
+                marked = pa.schema(
+                    [(name, pa.large_binary()) for name in arrays], {FINGERPRINT: self._fingerprint}
+                )
                 self._batches = pa.ipc.new_file(self._file, marked)
-            self._write(batch, about)
-        except (OSError, pa.ArrowException, _CannotBeKept):
-            self._give_up()
-
-    def _write(self, batch: Any, about: Any) -> None:
-        if batch.schema != self._schema:
-            raise _CannotBeKept
-        text = json.dumps(about).encode()
-        told = {ABOUT: text, CHECK: str(zlib.crc32(text))}
-        self._batches.write_batch(batch, custom_metadata=told)
+            facts = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+            text = json.dumps({"arrays": facts, "about": about}).encode()
+            told = {ABOUT: text, CHECK: str(_checksum(text, arrays))}
+            if arrays and list(arrays) != self._names:
+                raise _CannotBeKept
+            columns = [_as_column(arrays.get(name, NOTHING)) for name in self._names]
+            batch = pa.record_batch(columns, self._names)
+            self._batches.write_batch(batch, custom_metadata=told)
 
     def finish(self, learned: dict[str, Any]) -> None:
         """Write what was learned, and give the file its name."""
-        if self._file is None or self._batches is None:
+        if self._batches is None:
             return
-        try:
-            nothing = [pa.array([], field.type) for field in self._schema]
-            self._write(pa.RecordBatch.from_arrays(nothing, schema=self._schema), learned)
-            self._batches.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            os.replace(self._unfinished, self._path)
-            self._file.close()
-            self._file = None
-        except (OSError, pa.ArrowException):
-            self._give_up()
+        self._write({}, learned)
+        with self._failures_give_up():
+            if self._file is not None:
+                self._batches.close()
+                self._file = None
+                self._closing.close()
 
 
 class _CannotBeKept(Exception):
     """A chunk that the file has no place for."""
 
 
-def _batch_of(chunk: Chunk) -> tuple[Any, dict[str, Any]]:
-    """The chunk as a batch, and what is told about it."""
-    X, y = chunk
-    columns: dict[str, Any] = {}
-    about: dict[str, Any] = {"width": int(X.shape[1])}
-    arrays = []
-    if y.size:
-        words, about["label"], about["texts"] = _words_of(y)
-        columns["label"] = pa.array(words)
-        arrays.append(words)
-    if not isinstance(X, np.ndarray):
-        if X.nnz > MOST_ENTRIES:
-            raise _CannotBeKept
-        about["is_canonical"] = bool(X.has_canonical_format)
-        starts = X.indptr.astype(np.int32, copy=False)
-        indices, values = X.indices[: X.nnz].astype(np.int32, copy=False), X.data[: X.nnz]
-        for name, array in (("columns", indices), ("values", values)):
-            columns[name] = pa.ListArray.from_arrays(pa.array(starts), pa.array(array))
-        arrays += [starts, starts, indices, values]
-    else:
-        flat = np.ascontiguousarray(X).reshape(-1)
-        columns["rows"] = pa.FixedSizeListArray.from_arrays(pa.array(flat), X.shape[1])
-        arrays.append(flat)
-    about["parities"] = [_parity(array) for array in arrays]
-    return pa.RecordBatch.from_pydict(columns), about
-
-
-def _words_of(y: Array) -> tuple[Array, str, list[str]]:
-    """Labels as 64 bits each, the type that they had, and their texts."""
-    kind = y.dtype.kind
-    if kind == "U":
-        texts, codes = np.unique(y, return_inverse=True)
-        return codes.astype(np.int64), y.dtype.str, texts.tolist()
-    if kind == "f" and y.dtype.itemsize <= 8:
-        return y.astype(np.float64).view(np.int64), y.dtype.str, []
-    if kind in "biu":
-        return y.astype(np.int64), y.dtype.str, []
-    raise _CannotBeKept
+def _as_column(array: Array) -> Any:
+    """The bytes of an array as the one value of a column."""
+    content = pa.py_buffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    ends = pa.py_buffer(np.array([0, content.size], np.int64))
+    return pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, content])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.data.chunks import Array, BadRows, DataError
+from polyplane.data.formats.libsvm.blocks import TextBlock
 from polyplane.data.formats.libsvm.errors import (
     entries_of,
     entry_problem,
@@ -18,10 +19,7 @@ from polyplane.data.formats.libsvm.errors import (
     width_problem,
     word_at,
 )
-from polyplane.data.formats.libsvm.even_rows import no_marks, restart_at
-from polyplane.data.formats.libsvm.lanes import LANES
-from polyplane.data.formats.libsvm.lines import SECTION, measure, parse_lines
-from polyplane.data.formats.libsvm.state import (
+from polyplane.data.formats.libsvm.lines import (
     AFTER_LABEL,
     ASK_LABEL,
     ASK_VALUE,
@@ -34,34 +32,29 @@ from polyplane.data.formats.libsvm.state import (
     HAS_TEXT_LABELS,
     IS_UNSORTED,
     LINE,
-    N_STOPS,
     OUT_OF_ORDER,
     PART,
     POSITION,
     PREVIOUS,
     REPEATED,
     ROW,
-    SECTION_START,
     STATE_SIZE,
-    STOP,
     TOKEN,
     TOKEN_END,
     TOO_WIDE,
-    UNEVEN_END,
     WANTED_ROWS,
     WIDEST,
     WIDTH,
     ZERO_INDEX,
     Table,
+    parse_lines,
 )
-from polyplane.data.formats.text.blocks import TextBlock
-from polyplane.data.formats.text.numbers import STOPS_ROOM
 
-__all__ = ["Part", "RowReader", "Scratch", "room_for"]
+__all__ = ["Part", "RowReader"]
 
 NO_WIDTH = 2**31 - 1
 SHORTEST_ROW, SHORTEST_ENTRY = 2, 4  # bytes: "1\n" and "1:1 "
-MOST_EXPECTED = 1 << 23  # rows or entries: room for more is made when they come
+GROWTH = 1.125  # of arrays that are full: the system moves large ones without copying them
 
 
 class Part(NamedTuple):
@@ -71,39 +64,23 @@ class Part(NamedTuple):
     starts: Array
     columns: Array
     values: Array
-    base: int
     n_columns: int
 
 
-def room_for(n_rows: int, n_entries: int) -> Table:
-    """A table without rows."""
-    return Table(
-        np.empty(n_rows, np.float64),
-        np.zeros(n_rows + 1, np.int64),
-        np.empty(n_entries, np.int32),
-        np.empty(n_entries, np.float32),
-    )
-
-
-def _longer(array: Array, used: int, needed: int, expected: int) -> Array:
+def _with_room(array: Array, used: int, needed: int) -> Array:
     """The array, or its used part in one with more room."""
     if needed <= array.size:
         return array
-    out = np.empty(max(needed, expected, 2 * used), array.dtype)
-    out[:used] = array[:used]
-    return out
+    if used == 0:
+        return np.empty(needed, array.dtype)
+    array.resize(max(needed, int(GROWTH * array.size)), refcheck=False)
+    return array
 
 
-def _with_spare(n_entries: int) -> int:
-    return n_entries + n_entries // 8
-
-
-class Scratch:
-    """What the loops write while they read, of no use to others."""
-
-    def __init__(self) -> None:
-        self.stops = np.empty(SECTION + STOPS_ROOM, np.int32)
-        self.marks = no_marks()
+def _cut(array: Array, used: int) -> Array:
+    """The array without what is not used; its memory is given back."""
+    array.resize(used, refcheck=False)
+    return array
 
 
 class RowReader:
@@ -116,16 +93,15 @@ class RowReader:
         base: int | None,
         text_labels: bool | None,
         bad: BadRows,
-        scratch: Scratch | None = None,
     ) -> None:
         self.path, self.bad, self.stated_base = path, bad, base
         self.text_labels = self._stated_text_labels = text_labels
         self.is_base_settled = base is not None
         self.has_rows = False
-        self._scratch = scratch or Scratch()
         self._state: Any = np.zeros(STATE_SIZE, np.int64)
         self._texts = list[str]()
-        self.table, self._entries_expected = room_for(0, 0), 0
+        self._expected = 0, 0  # rows and entries of the next table
+        self._start_table()
         self._state[BASE] = 1 if base is None else base
         self._state[WIDTH] = NO_WIDTH if n_features is None else n_features
         self._state[WIDEST] = -1
@@ -140,10 +116,6 @@ class RowReader:
             BAD: self._refuse_entry,
         }
 
-    def skip_lines(self, n_lines: int) -> None:
-        """Number lines as if so many had been read before."""
-        self._state[LINE] += n_lines
-
     @property
     def n_rows(self) -> int:
         """Rows in the table."""
@@ -151,61 +123,48 @@ class RowReader:
 
     def read(self, block: TextBlock, n_rows: int) -> None:
         """Read the block until it ends or the table has so many rows."""
-        while block.position < block.end and self.n_rows < n_rows:
-            wanted, end = n_rows - self.n_rows, block.end
-            if not self._has_room(block.end - block.position, wanted):
-                end, n_lines, n_colons = measure(block.array, block.position, block.end, wanted)
-                self._make_room(n_lines, n_colons, wanted)
-            self.parse(block, end, n_rows)
-
-    def parse(self, block: TextBlock, end: int, n_rows: int) -> None:
-        """Read lines of the block, for which the table has room, up to that end."""
         self._block, state = block, self._state
-        state[POSITION], state[END], state[WANTED_ROWS] = block.position, end, n_rows
-        state[STOP] = state[N_STOPS] = 0
-        state[SECTION_START], state[UNEVEN_END] = -1, 0
-        stops, marks = self._scratch.stops, self._scratch.marks
-        restart_at(marks, block.position)
-        while (code := parse_lines(block.array, stops, marks, self.table, state)) != DONE:
+        self._make_room(block.end - block.position, n_rows)
+        state[POSITION], state[END], state[WANTED_ROWS] = block.position, block.end, n_rows
+        while (code := parse_lines(block.array, self.table, state)) != DONE:
             self._answers[code]()
         block.position = int(state[POSITION])
 
-    def _has_room(self, n_bytes: int, wanted: int) -> bool:
-        """Whether there is room for whatever so many bytes hold, and need not be counted."""
-        rows, entries = self.n_rows, int(self._state[ENTRY])
-        most_rows = min(wanted, n_bytes // SHORTEST_ROW)
-        most_entries = n_bytes // SHORTEST_ENTRY + LANES
-        most_rows, most_entries = rows + most_rows, entries + most_entries
-        return most_rows <= len(self.table.labels) and most_entries <= len(self.table.columns)
-
-    def _make_room(self, n_lines: int, n_colons: int, wanted: int) -> None:
-        """Room for lines with so many colons; the first of many tell what all will need."""
-        rows, entries = self.n_rows, int(self._state[ENTRY])
-        if self._entries_expected == 0 and 0 < n_lines < wanted:
-            self._entries_expected = _with_spare(n_colons * wanted // n_lines)
-        n_expected = min(self._entries_expected, MOST_EXPECTED)
-        rows_expected = min(rows + wanted, MOST_EXPECTED)
+    def _start_table(self) -> None:
+        """Begin a table without rows."""
+        n_rows, n_entries = self._expected
         self.table = Table(
-            _longer(self.table.labels, rows, rows + n_lines, rows_expected),
-            _longer(self.table.starts, rows + 1, rows + n_lines + 1, rows_expected + 1),
-            _longer(self.table.columns, entries, entries + n_colons, n_expected),
-            _longer(self.table.values, entries, entries + n_colons, n_expected),
+            np.empty(n_rows, np.float64),
+            np.zeros(n_rows + 1, np.int64),
+            np.empty(n_entries, np.int32),
+            np.empty(n_entries, np.float32),
+        )
+
+    def _make_room(self, n_bytes: int, n_rows: int) -> None:
+        """Make room for whatever so many bytes hold, up to so many rows."""
+        rows, entries = self.n_rows, int(self._state[ENTRY])
+        most_rows = min(n_rows, rows + n_bytes // SHORTEST_ROW)
+        most_entries = entries + n_bytes // SHORTEST_ENTRY
+        self.table = Table(
+            _with_room(self.table.labels, rows, most_rows),
+            _with_room(self.table.starts, rows + 1, most_rows + 1),
+            _with_room(self.table.columns, entries, most_entries),
+            _with_room(self.table.values, entries, most_entries),
         )
 
     def take(self) -> Part:
         """The rows of the table, which starts again with none."""
         rows, entries = self.n_rows, int(self._state[ENTRY])
         part = Part(
-            np.array(self._texts, str) if self.text_labels else self.table.labels[:rows],
-            self.table.starts[: rows + 1],
-            self.table.columns[:entries],
-            self.table.values[:entries],
-            int(self._state[BASE]),
+            np.array(self._texts, str) if self.text_labels else _cut(self.table.labels, rows),
+            _cut(self.table.starts, rows + 1),
+            _cut(self.table.columns, entries),
+            _cut(self.table.values, entries),
             int(self._state[WIDEST]) + 1,
         )
         self.has_rows |= rows > 0
-        self.table, self._texts = room_for(0, 0), []
-        self._entries_expected = _with_spare(entries)
+        self._expected, self._texts = (rows, entries), []
+        self._start_table()
         self._state[ROW] = self._state[ENTRY] = 0
         return part
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from polyplane.data.formats.libsvm.state import LARGEST_INDEX
+from polyplane.data.formats.libsvm.lines import LARGEST_INDEX
 
 __all__ = [
     "entries_of",

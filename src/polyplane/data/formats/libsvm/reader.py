@@ -26,11 +26,10 @@ import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, BadRows, Chunk
 from polyplane.data.formats.libsvm.block_reader import Part, RowReader
-from polyplane.data.formats.libsvm.pieces import read_pieces
+from polyplane.data.formats.libsvm.blocks import TextBlock, TextBlocks
 from polyplane.data.formats.libsvm.writer import write
-from polyplane.data.formats.text.blocks import TextBlock, TextBlocks
 
-__all__ = ["chunks", "read", "write"]
+__all__ = ["chunks", "write"]
 
 BLOCK = 1 << 18  # bytes: what has just been read stays in the second cache
 WHOLE_BELOW = 2.0**53
@@ -50,19 +49,13 @@ class _Labels:
             whole = labels.astype(np.int64)
         is_small = labels.size == 0 or max(labels.max(), -labels.min()) < WHOLE_BELOW
         self._are_whole = self._are_whole and is_small and bool((whole == labels).all())
-        return whole if self._are_whole else _fitting(labels)
-
-
-def _fitting(array: Array) -> Array:
-    """The array, or a copy where it is a small part of another."""
-    whole = array if array.base is None else array.base
-    return array if array.nbytes > 0.75 * whole.nbytes else array.copy()
+        return whole if self._are_whole else labels
 
 
 def _matrix(part: Part, n_features: int | None) -> sp.csr_matrix:
     is_long = part.columns.size > np.iinfo(np.int32).max
     starts = part.starts if is_long else part.starts.astype(np.int32)
-    entries = _fitting(part.values), _fitting(part.columns), starts
+    entries = part.values, part.columns, starts
     shape = part.starts.size - 1, part.n_columns if n_features is None else n_features
     matrix = sp.csr_matrix(entries, shape=shape, copy=False)
     matrix.has_canonical_format = True
@@ -94,19 +87,3 @@ def _chunk(reader: RowReader, n_features: int | None, labels: _Labels) -> Chunk:
     part = reader.take()
     reader.is_base_settled |= part.columns.size > 0
     return Chunk(_matrix(part, n_features), labels.of(part.labels))
-
-
-def read(
-    file: BinaryIO,
-    path: str,
-    *,
-    n_features: int | None = None,
-    base: int | None = None,
-    text_labels: bool | None = None,
-    bad: BadRows,
-    n_threads: int = 1,
-) -> Chunk:
-    """All rows of a file, read by so many threads at most."""
-    settings = {"n_features": n_features, "base": base, "text_labels": text_labels}
-    part = read_pieces(file, path, bad, n_threads, **settings)
-    return Chunk(_matrix(part, n_features), _Labels().of(part.labels))

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from polyplane.data.chunks import DataError
 from polyplane.data.formats.libsvm.errors import label_problem, shown, word_at
-from polyplane.data.formats.libsvm.state import LARGEST_INDEX
-from polyplane.data.formats.text.numbers import POWERS, bits_of
+from polyplane.data.formats.libsvm.lines import LARGEST_INDEX
+from polyplane.data.formats.libsvm.numbers import POWERS, bits_of
 from polyplane.engine.jit import inlined, jit
 
 __all__ = ["write"]

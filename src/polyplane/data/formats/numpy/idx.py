@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from polyplane.data.formats.numpy.reader import LARGEST_WIDTH, sound_rows
 
 __all__ = ["chunks", "labels_path_of"]
 
-DTYPES = {
+DTYPES: dict[int, np.dtype[np.generic]] = {
     0x08: np.dtype("u1"),
     0x09: np.dtype("i1"),
     0x0B: np.dtype(">i2"),
@@ -31,14 +31,6 @@ DTYPES = {
     0x0E: np.dtype(">f8"),
 }
 COMPRESSED = "", ".gz", ".bz2", ".xz", ".zst"
-
-
-class Header(NamedTuple):
-    """What an IDX file says about itself."""
-
-    dtype: Any
-    n_rows: int
-    width: int
 
 
 def labels_path_of(images_path: str | Path) -> Path | None:
@@ -64,66 +56,63 @@ def chunks(
     bad: BadRows | None = None,
 ) -> Iterator[Chunk]:
     """Chunks of `chunk_rows` rows, the last may be shorter; `y` is empty without labels."""
-    pieces = _pieces(images_file, path, chunk_rows, labels_file, labels_path, bad or BadRows())
-    return rechunked(pieces, chunk_rows)
+    images = _Values(images_file, path)
+    labels = (
+        None if labels_file is None else _Values(labels_file, labels_path or f"labels of {path}")
+    )
+    return rechunked(_pieces(images, labels, chunk_rows, bad or BadRows()), chunk_rows)
 
 
 def _pieces(
-    images_file: BinaryIO,
-    path: str,
-    chunk_rows: int,
-    labels_file: BinaryIO | None,
-    labels_path: str | None,
-    bad: BadRows,
+    images: "_Values", labels: "_Values | None", chunk_rows: int, bad: BadRows
 ) -> Iterator[Chunk]:
-    header = _header_of(images_file, path)
-    if labels_file is not None:
-        labels_path = labels_path or f"labels of {path}"
-        labels = _header_of(labels_file, labels_path)
+    if labels is not None:
         if labels.width != 1:
-            raise DataError(f"found {labels.width} values a row, expected one label", labels_path)
-        if labels.n_rows != header.n_rows:
-            problem = f"found {labels.n_rows} labels, expected {header.n_rows}, one for each image"
-            raise DataError(problem, labels_path)
-    for start in range(0, header.n_rows, chunk_rows):
-        n = min(chunk_rows, header.n_rows - start)
-        rows = _values(images_file, header, start, n, path)
-        y = np.empty(0)
-        if labels_file is not None:
-            y = _values(labels_file, labels, start, n, labels_path).reshape(-1)
+            problem = f"found {labels.width} values a row, expected one label"
+            raise DataError(problem, labels.path)
+        if labels.n_rows != images.n_rows:
+            problem = f"found {labels.n_rows} labels, expected {images.n_rows}, one for each image"
+            raise DataError(problem, labels.path)
+    for start in range(0, images.n_rows, chunk_rows):
+        rows, y = images.take(chunk_rows), np.empty(0)
+        if labels is not None:
+            y = labels.take(chunk_rows).reshape(-1)
             y = y.astype(np.float64 if y.dtype.kind == "f" else np.int64)
-        yield sound_rows(rows, y, start, bad, path)
-    _check_end(images_file, path)
-    if labels_file is not None:
-        _check_end(labels_file, labels_path)
+        yield sound_rows(rows, y, start, bad, images.path)
 
 
-def _header_of(file: BinaryIO, path: Any) -> Header:
-    head = read_up_to(file, 4)
-    is_idx = len(head) == 4 and head[:2] == b"\0\0" and head[2] in DTYPES and head[3] > 0
-    if not is_idx:
-        problem = f"found {head!r} at the beginning, expected an IDX file: 0, 0, type, dimensions"
-        raise DataError(problem, path)
-    lengths = read_up_to(file, 4 * head[3])
-    if len(lengths) < 4 * head[3]:
-        raise DataError(f"found the end in the header, expected {head[3]} dimensions", path)
-    n_rows, *others = struct.unpack(f">{head[3]}I", lengths)
-    width = math.prod(others)
-    if not 0 < width <= LARGEST_WIDTH:
-        raise DataError(f"found images of {width} values, expected 1 to {LARGEST_WIDTH}", path)
-    return Header(DTYPES[head[2]], n_rows, width)
+class _Values:
+    """The rows of a file, which are taken in turn."""
 
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self.file, self.path, self.n_taken = file, path, 0
+        head = read_up_to(file, 4)
+        is_idx = len(head) == 4 and head[:2] == b"\0\0" and head[2] in DTYPES and head[3] > 0
+        if not is_idx:
+            problem = (
+                f"found {head!r} at the beginning, expected an IDX file: 0, 0, type, dimensions"
+            )
+            raise DataError(problem, path)
+        lengths = read_up_to(file, 4 * head[3])
+        if len(lengths) < 4 * head[3]:
+            raise DataError(f"found the end in the header, expected {head[3]} dimensions", path)
+        self.dtype = DTYPES[head[2]]
+        self.n_rows, *others = struct.unpack(f">{head[3]}I", lengths)
+        self.width = math.prod(others)
+        if not 0 < self.width <= LARGEST_WIDTH:
+            problem = f"found images of {self.width} values, expected 1 to {LARGEST_WIDTH}"
+            raise DataError(problem, path)
 
-def _values(file: BinaryIO, header: Header, start: int, n: int, path: Any) -> Array:
-    """The next n rows."""
-    row_bytes = header.width * header.dtype.itemsize
-    data = read_up_to(file, n * row_bytes)
-    if len(data) < n * row_bytes:
-        row = start + len(data) // row_bytes
-        raise DataError(f"found the end in row {row + 1}, expected {header.n_rows} rows", path)
-    return np.frombuffer(data, header.dtype).reshape(n, header.width)
-
-
-def _check_end(file: BinaryIO, path: Any) -> None:
-    if file.read(1):
-        raise DataError("found more bytes than its dimensions say, expected the end", path)
+    def take(self, n: int) -> Array:
+        """The next n rows, or as many as are left; nothing may follow the last."""
+        n, row_bytes = min(n, self.n_rows - self.n_taken), self.width * self.dtype.itemsize
+        data = read_up_to(self.file, n * row_bytes)
+        if len(data) < n * row_bytes:
+            row = self.n_taken + len(data) // row_bytes + 1
+            problem = f"found the end in row {row}, expected {self.n_rows} rows"
+            raise DataError(problem, self.path)
+        self.n_taken += n
+        if self.n_taken == self.n_rows and self.file.read(1):
+            problem = "found more bytes than its dimensions say, expected the end"
+            raise DataError(problem, self.path)
+        return np.frombuffer(data, self.dtype).reshape(n, self.width)

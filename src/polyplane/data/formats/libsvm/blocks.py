@@ -5,7 +5,7 @@ from typing import BinaryIO
 import numpy as np
 
 from polyplane.data.chunks import Array, DataError
-from polyplane.data.formats.text.numbers import PADDING
+from polyplane.data.formats.libsvm.numbers import PADDING
 
 __all__ = ["TextBlock", "TextBlocks"]
 
