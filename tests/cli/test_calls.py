@@ -25,7 +25,7 @@ def test_version(call):
         (["predict", "a.model"], "Missing argument 'DATA"),
         (["info", "rows.csv", "--rwos", "3"], "--rwos"),
         (["train", "rows.csv", "--set"], "--set"),
-        (["train", "rows.csv", "--set", "max_iter=none"], "--set max_iter=none: max_iter must be"),
+        (["train", "rows.csv", "--set", "quality=none"], "--set quality=none: quality must be"),
         (["train", "rows.csv", "--set", "mode=batch"], "polyplane has no such setting"),
         (["train", "rows.csv", "-a", "amm", "--set", "max_plane=3"], "Did you mean max_planes"),
         (["train", "rows.csv", "--set", "max_iter"], "--set is 'max_iter', expected NAME=VALUE"),

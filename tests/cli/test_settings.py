@@ -16,9 +16,9 @@ from polyplane.model.format.algorithm_names import ALGORITHMS
 @pytest.mark.parametrize(
     ("algorithm", "text", "value"),
     [
-        ("polyplane", "alpha=auto", "auto"),
-        ("polyplane", "alpha=1e-3", 1e-3),
-        ("polyplane", "n_planes=16", 16),
+        ("soft-planes", "alpha=auto", "auto"),
+        ("soft-planes", "alpha=1e-3", 1e-3),
+        ("soft-planes", "n_planes=16", 16),
         ("amm", "max_iter=1e2", 100),
         ("amm", "max_planes=none", None),
         ("amm", "shuffle=false", False),

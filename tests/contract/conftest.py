@@ -108,6 +108,36 @@ def named(variants):
     return [pytest.param(made, id=name_of(made), marks=marks_of(made)) for made in variants]
 
 
+OF_ONE_ALGORITHM = {  # tests that set parameters, or look at models, which a portfolio has not
+    "test_planes_widen_with_the_rows",
+    "test_one_epoch_of_fit_equals_partial_fit_over_any_chunks",
+    "test_works_in_cross_validation_and_grid_search",
+    "test_set_params_reaches_the_next_fit",
+    "test_parameters_set_after_fit_leave_the_model_alone",
+    "test_odd_parts_of_csr_change_no_bit",
+    "test_parts_of_csr_that_are_none_are_refused",
+    "test_input_is_left_as_it_was",
+    "test_a_fit_refused_for_its_validation_leaves_the_model_as_it_was",
+    "test_classes_for_which_memory_is_short_leave_the_model_as_it_was",
+    "test_ties_of_rows_of_bits_go_to_the_lowest_class",
+    "test_plane_scores_are_the_planes_times_the_rows",
+    "test_class_scores_follow_from_plane_scores_by_definition",
+    "test_planes_of_one_class_stand_together",
+    "test_the_intercept_of_a_plane_is_its_score_on_a_row_of_zeros",
+    "test_a_reader_waits_for_the_first_fit",
+    "test_weight_0_leaves_the_row_out_of_fit",
+}
+
+
+def pytest_collection_modifyitems(items):
+    """Leave the portfolio out of tests of what only a single algorithm has."""
+    for item in items:
+        variants = getattr(getattr(item, "callspec", None), "params", {}).values()
+        name = item.originalname if hasattr(item, "originalname") else item.name
+        if name in OF_ONE_ALGORITHM and any(one is PORTFOLIO for one in variants):
+            item.add_marker(pytest.mark.skip(reason="of one algorithm: tests/portfolio"))
+
+
 def name_of(variant):
     """Return a short name of a variant."""
     return type(variant).__name__ if variant is PORTFOLIO else repr(variant)

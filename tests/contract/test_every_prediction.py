@@ -164,7 +164,7 @@ def test_planes_are_those_of_training_oldest_first(hyperplanes, X, y):
     if getattr(hyperplanes, "mu", 0) + getattr(hyperplanes, "l1", 0) > 0:
         pytest.skip("planes are shrunk: tests/hyperplane/test_sparse_amm.py")
     if hyperplanes._is_soft():
-        pytest.skip("columns are scaled: tests/hyperplane/test_polyplane.py")
+        pytest.skip("columns are scaled: tests/hyperplane/test_soft_planes.py")
     model = hyperplanes.set_params(random_state=3).fit(X[::-1], y[::-1])
     for part, of_sides in sides(model):
         sums, lanes = mean_sums(part.planes, part.n_steps), live_lanes(part.planes)

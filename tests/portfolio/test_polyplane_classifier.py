@@ -206,6 +206,14 @@ def test_the_unit_of_weights_does_not_matter(factor):
     assert one.expected_ == other.expected_
 
 
+def test_weight_0_leaves_the_row_out():
+    X, y = rings(400)
+    weights = (np.arange(400) % 4 > 0).astype(float)
+    one = classifier().fit(X, y, sample_weight=weights)
+    other = classifier().fit(X[weights > 0], y[weights > 0])
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+
+
 def test_weights_of_classes_move_log_odds_by_their_logarithm():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(6_000, 2))

@@ -122,6 +122,9 @@ class ModelFile:
                 if planes["soft"]:
                     best = best + np.log(np.exp(of_group - best[:, None]).sum(axis=1))
                 groups[:, g] = best
+        if "prediction.planes.group_weights" in self.arrays:
+            weights = self.array("group_weights")  # 0 of groups without planes
+            groups = np.where(weights == 0, 0, groups) * weights
         groups = groups.reshape(len(X), planes["estimators"], -1, planes["units"])
         return groups.sum(axis=3).mean(axis=1)
 

@@ -106,7 +106,7 @@ def plot_regions(
 
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(2000, noise=0.2, random_state=0)
-    >>> model = pp.PolyplaneClassifier(search=False, random_state=0).fit(X, y)
+    >>> model = pp.PolyplaneClassifier(quality=1, random_state=0).fit(X, y)
     >>> ax = plot_regions(model, X, y)
     """
     (one,) = _axes(ax)
@@ -201,7 +201,7 @@ def plot_splines(
     """How scores change along columns, all others at their medians.
 
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = pp.PolyplaneClassifier(n_planes=1, columns="fine", search=False).fit(X, y)
+    >>> model = pp.SoftPlanesClassifier(n_planes=1, columns="fine").fit(X, y)
     >>> axes = plot_splines(model, X, columns=[0, 1, 7])
     """
     rows = sp.csr_matrix(X) if is_sparse(X) else np.asarray(X, np.float32)
@@ -224,7 +224,7 @@ def plot_calibration(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     """What came true of probabilities; of two classes of the second, else of the most probable.
 
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = pp.PolyplaneClassifier(search=False, random_state=0).fit(X[:400], y[:400])
+    >>> model = pp.PolyplaneClassifier(quality=1, random_state=0).fit(X[:400], y[:400])
     >>> ax = plot_calibration(model, X[400:], y[400:])
     """
     (one,) = _axes(ax)

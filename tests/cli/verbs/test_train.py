@@ -73,7 +73,7 @@ def test_a_test_says_what_evaluate_says(files, tmp_path, capsys):
     chosen = ["--threshold", 0.3, "--positive", "no"]
     found = json_of(
         capsys, "train", files / "table.csv", "--test", tmp_path / "half.csv", "-m", path,
-        "--set", "search=false", "--set", "max_iter=2", *chosen,
+        "-a", "soft-planes", "--set", "max_iter=2", *chosen,
     )  # fmt: skip
     code, out, err = call(capsys, "evaluate", path, tmp_path / "half.csv", *chosen, "--json")
     assert code == 0, err
@@ -81,7 +81,7 @@ def test_a_test_says_what_evaluate_says(files, tmp_path, capsys):
     assert found["test"].items() <= evaluated.items()
     assert evaluated.keys() - found["test"].keys() == {"planes", "planes_used", "skipped"}
     assert found["test"]["error"] == found["test_error"]
-    words = ["train", files / "table.csv", "--test", tmp_path / "half.csv", "--set", "search=false"]
+    words = ["train", files / "table.csv", "--test", tmp_path / "half.csv"]
     shown = call(capsys, *words, "--set", "max_iter=2")[1]
     for title in ("Confusions", "log-loss", "Calibration of the probability of yes"):
         assert title in shown
@@ -178,7 +178,7 @@ def test_a_finished_model_learns_more(files, tmp_path, capsys):
         (["train.libsvm", "--checkpoint", "100"], 2, "--checkpoint needs a file"),
         (["train.libsvm", "-m", "."], 2, "is a folder"),
         (["train.libsvm", "-m", "no-folder/model"], 2, "no such folder"),
-        (["train.libsvm", "--set", "alpha=-1"], 2, "alpha must be"),
+        (["train.libsvm", "-a", "amm", "--set", "alpha=-1"], 2, "alpha must be"),
         (["train.libsvm", "-a", "nothing"], 2, "nothing"),
         (["train.libsvm", "--set", "entropy=0.5", "-a", "amm"], 2, "entropy"),
         (["train.libsvm", "-a", "amm", "--stream", "--set", "alpha=auto"], 1, "alpha"),
@@ -310,10 +310,24 @@ def test_a_training_that_goes_on_shows_no_error_of_rows_it_may_have_met(files, t
 def test_what_was_set_is_not_reported_as_found(files, tmp_path, capsys):
     model = tmp_path / "m.model"
     found = json_of(
-        capsys, "train", files / "train.libsvm", "-a", "polyplane", "--set", "n_planes=2",
-        "--set", "start_scale=1", "-m", model,
+        capsys, "train", files / "train.libsvm", "-a", "samm", "--set", "mu=auto",
+        "--set", "alpha=0.01", "-m", model,
     )  # fmt: skip
-    assert {"n_planes", "start_scale"}.isdisjoint(found["settings"])
-    assert "step_size" in found["settings"]
+    assert set(found["settings"]) == {"mu"}
     main(["info", str(model), "--json"])
-    assert {"n_planes", "start_scale"}.isdisjoint(json.loads(capsys.readouterr().out)["found"])
+    assert set(json.loads(capsys.readouterr().out)["found"]) == {"mu"}
+
+
+def test_the_flagship_says_what_to_expect(files, tmp_path, capsys):
+    model = tmp_path / "m.model"
+    words = ["train", str(files / "train.libsvm"), "--seed", "0", "-m", str(model)]
+    found = json_of(capsys, *words)
+    fitted = pp.load(model)
+    assert found["expected"] == fitted.expected_.to_dict()
+    assert [one["recipe"] for one in found["trials"]] == fitted.trials_["recipe"].tolist()
+    main(words)
+    said = capsys.readouterr().out
+    assert f"error {fitted.expected_.error:.1%}" in said
+    assert "recipes" in said
+    main(["info", str(model)])
+    assert f"expected on new rows: error {fitted.expected_.error:.1%}" in capsys.readouterr().out

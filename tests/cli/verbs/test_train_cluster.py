@@ -85,8 +85,8 @@ def test_tables_keep_their_columns(files, tmp_path, capsys, address):
         files / "table.csv",
         "-m",
         path,
-        "--set",
-        "search=false",
+        "-a",
+        "soft-planes",
         "--set",
         "max_iter=3",
         "--seed",
@@ -242,7 +242,11 @@ def test_ctrl_c_while_python_lets_go_of_an_object_stops_all_the_same(monkeypatch
         (["train.libsvm", "--cluster", "HERE", "-a", "kernel-pegasos"], 2, "a cascade needs"),
         (["gone.csv", "--cluster", "local:2"], 1, "there is no such file"),
         (["train.libsvm", "empty.csv", "--cluster", "local:2"], 1, "is empty"),
-        (["train.libsvm", "--cluster", "HERE", "--set", "early_stopping=true"], 1, "evaluate"),
+        (
+            ["train.libsvm", "-a", "amm", "--cluster", "HERE", "--set", "early_stopping=true"],
+            1,
+            "evaluate",
+        ),
     ],
 )
 def test_errors_are_one_sentence(files, capsys, address, monkeypatch, words, code, said):

@@ -39,6 +39,13 @@ MACHINES = [
     pp.SoftPlanesClassifier(columns="rank", multi_class="ovo", **OURS),
     pp.SoftPlanesClassifier(columns="knots", n_estimators=2, **OURS),
     pp.SoftPlanesClassifier(columns="knots", multi_class="ovr", directions="principal", **OURS),
+    pp.PolyplaneClassifier(
+        recipes={
+            "ovr": OURS | {"columns": "knots", "multi_class": "ovr"},
+            "turned": OURS | {"columns": "fine", "directions": "principal"},
+            "linear": OURS | {"columns": "plain", "n_planes": 1},
+        }
+    ),
     pp.Poly2Classifier(coef0=0.5),
     pp.Poly2Classifier(n_hash=9, gamma=0.3),
     pp.HullerClassifier(C=1.0),

@@ -43,6 +43,12 @@ MACHINES = [name for name in pp.__all__ if name.endswith("Classifier")]
 def quick(name, **parameters):
     """A machine that is trained in no time."""
     machine = getattr(pp, name)
+    if name == "PolyplaneClassifier":
+        recipes = {
+            "knots": {"n_planes": 3, "columns": "knots", "directions": "principal", "max_iter": 2},
+            "linear": {"n_planes": 1, "units": 1, "columns": "plain", "max_iter": 2},
+        }
+        return machine(recipes=recipes, random_state=1, **parameters)
     if name == "SoftPlanesClassifier":
         parameters = {
             "n_planes": 3,
@@ -309,7 +315,7 @@ MODEL = [*PLANES, "models", 0]
         ("LaSVMClassifier", [*KERNEL, "models", 0, "rule", "n_reprocess"], 0.5, "rule is of anoth"),
         ("LaSVMClassifier", [*KERNEL, "offset"], 1e300, "offset is 1e\\+300, out of its range"),
         ("LaSVMClassifier", [*KERNEL, "seen"], -1, "seen is -1, which is not a whole number"),
-        ("SoftPlanesClassifier", ["prediction", "found"], {}, "has not been found"),
+        ("SAMMClassifier", ["prediction", "parameters", "mu"], "auto", "has not been found"),
         ("SoftPlanesClassifier", [*PLANES, "columns"], None, "columns are of another machine"),
         ("SoftPlanesClassifier", ["prediction", "features", "columns"], None, "planes have other"),
         ("Poly2Classifier", ["prediction", "features", "products", "gamma"], 0.0, "gamma must be"),

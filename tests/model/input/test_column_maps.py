@@ -10,7 +10,7 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import with_planes, zero_planes
 from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, packed
 from polyplane.model.input import column_maps as module
-from polyplane.model.input.column_maps import AS_IS, KINDS, can_turn, column_map
+from polyplane.model.input.column_maps import AS_IS, KINDS, MOST_KNOTS, can_turn, column_map
 from tests.engine.rows.test_storage import STORAGES, score
 from tests.examples import examples
 
@@ -71,7 +71,7 @@ def mapped_column(seen, x, kind):
         return [((x - seen.mean())[:, None] / seen.std(), 1.0)]
     if n_values <= 8:
         return [(0 * x[:, None], 0.0), (hats_at(x, np.unique(seen)), 1.0)]
-    knots = knots_of(seen, 128 if kind == "fine" else 64)
+    knots = knots_of(seen, MOST_KNOTS)
     ranks = [rank_of(knot, seen) for knot in knots]
     of_seen, of_x = np.interp(seen, knots, ranks), np.interp(x, knots, ranks)
     cut = np.clip(x, knots[0], knots[-1])
@@ -278,7 +278,7 @@ def directions_of(X, Z):
     ranks = []
     for seen, x in zip(X.T, both.T, strict=True):
         if len(set(seen)) > 8:
-            knots = knots_of(seen, 64)
+            knots = knots_of(seen, MOST_KNOTS)
             of_knots = [rank_of(knot, seen) for knot in knots]
             of_seen = np.interp(seen, knots, of_knots)
             ranks.append((np.interp(x, knots, of_knots) - of_seen.mean()) / of_seen.std())

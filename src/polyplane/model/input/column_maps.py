@@ -35,13 +35,13 @@ Width    of wide sparse data with at most half of the columns in use only these 
 Rows     statistics are of all training rows, values and ranks of at most 20,000, evenly spaced.
 """
 
+import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from polyplane.arrays import Array
 from polyplane.engine.inspection import ColumnStatistics, column_statistics
@@ -571,7 +571,8 @@ def _normal(kind: str, distinct: Array, counts: Array) -> _Column:
     """Normal scores in place of values, their ranks, and hats along them."""
     chosen = _knots(counts, MOST_KNOTS)
     middles = (counts.cumsum() - counts / 2) / counts.sum()
-    at_knots = ndtri(middles[chosen])
+    quantile = importlib.import_module("scipy.special").ndtri  # which prediction need not load
+    at_knots = quantile(middles[chosen])
     scores = np.interp(distinct, distinct[chosen], at_knots)
     mean = float(np.average(scores, weights=counts))
     deviation = math.sqrt(np.average(np.square(scores - mean), weights=counts))
