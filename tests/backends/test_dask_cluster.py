@@ -549,7 +549,10 @@ def test_a_large_file_is_cut_for_the_learners(client, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "estimator",
-    [machine(max_iter=9), pp.SoftPlanesClassifier(random_state=1, max_iter=9, n_planes=64)],
+    [
+        machine(max_iter=9),
+        pp.SoftPlanesClassifier(random_state=1, max_iter=9, n_planes=64, compress=False),
+    ],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_models_travel_and_rows_do_not(client, estimator):

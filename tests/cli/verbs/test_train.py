@@ -81,8 +81,8 @@ def test_a_test_says_what_evaluate_says(files, tmp_path, capsys):
     assert found["test"].items() <= evaluated.items()
     assert evaluated.keys() - found["test"].keys() == {"planes", "planes_used", "skipped"}
     assert found["test"]["error"] == found["test_error"]
-    words = ["train", files / "table.csv", "--test", tmp_path / "half.csv"]
-    shown = call(capsys, *words, "--set", "max_iter=2")[1]
+    words = ["train", files / "table.csv", "--test", tmp_path / "half.csv", "-a", "soft-planes"]
+    shown = call(capsys, *words, "--set", "max_iter=1", "--set", "columns=plain")[1]
     for title in ("Confusions", "log-loss", "Calibration of the probability of yes"):
         assert title in shown
 
