@@ -1,7 +1,8 @@
 """The table of recipes: settings of SoftPlanesClassifier that are each tried once.
 
 A recipe earns its row by what the blend loses without it over all data sets of the benchmarks.
-`PolyplaneClassifier.recipes()` prints the table, and docs/polyplane.md shows it.
+`PolyplaneClassifier.recipe_table()` returns the table, and docs/polyplane.md shows it
+(`as_markdown`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,17 @@ from typing import Any
 
 from polyplane.model.input.column_maps import AS_IS
 
-__all__ = ["RECIPES", "STREAM", "TABLE", "WIDE", "Recipe", "named", "recipes_for", "settings_of"]
+__all__ = [
+    "RECIPES",
+    "STREAM",
+    "TABLE",
+    "WIDE",
+    "Recipe",
+    "as_markdown",
+    "named",
+    "recipes_for",
+    "settings_of",
+]
 
 TABLE, WIDE = "table", "wide"  # kinds of data: texts and images are wide
 MOST_CLASSES_AGAINST_REST = 20  # with more, a model of each against the rest takes too long
@@ -49,7 +60,7 @@ STREAM: Settings = {  # of `partial_fit` without a fit before it
 
 RECIPES: Sequence[Recipe] = (
     Recipe(
-        "linear", "The yardstick: what a linear model reaches is said beside the result.",
+        "linear", "The error of a linear model is reported beside that of the blend.",
         {**LINEAR, "columns": "plain", "shrinkage": 0.05}, quality=1,
     ),
     Recipe(
@@ -71,7 +82,7 @@ RECIPES: Sequence[Recipe] = (
         {"directions": "principal"},
     ),
     Recipe(
-        "directions, 120 passes", "The two above together.",
+        "directions, 120 passes", "Directions, trained long over few hats, suit clean tables.",
         {**LONG, "columns": "knots", "directions": "principal"},
     ),
     Recipe(
@@ -83,7 +94,7 @@ RECIPES: Sequence[Recipe] = (
         {"columns": "rank", "scores": "normal", "shrinkage": 0.1, "max_iter": 40},
     ),
     Recipe(
-        "normal scores, 120 passes", "Smooth classes of heavy tails.",
+        "normal scores, 120 passes", "Normal scores, trained long over few hats, suit smooth classes.",
         {**LONG, "columns": "knots", "scores": "normal"},
     ),
     Recipe(
@@ -92,7 +103,7 @@ RECIPES: Sequence[Recipe] = (
          "max_iter": 40, "relevance": 0.0}, needs_several_classes=True,
     ),
     Recipe(
-        "each class against the rest, fine", "The same over fine hats.",
+        "each class against the rest, fine", "Planes of each class over fine hats.",
         {"multi_class": "ovr", "shrinkage": 0.1, "learn_from": "unsure", "max_iter": 40,
          "relevance": 0.0}, needs_several_classes=True,
     ),
@@ -140,3 +151,17 @@ def named(name: str) -> Recipe:
 def settings_of(settings: Settings) -> dict[str, Any]:
     """Return all settings of a recipe, of which some may be given."""
     return {**PLANES, **settings}
+
+
+def as_markdown() -> str:
+    """Return the table as docs/polyplane.md shows it; settings that all rows share are left out."""
+    lines = ["| recipe | data | quality | settings | why |", "|---|---|---|---|---|"]
+    for recipe in RECIPES:
+        settings = [
+            f"{name}={value}" for name, value in recipe.settings.items() if PLANES[name] != value
+        ]
+        shown = f"`{', '.join(settings)}`" if settings else ""
+        lines.append(
+            f"| {recipe.name} | {recipe.data} | {recipe.quality} | {shown} | {recipe.why} |"
+        )
+    return "\n".join(lines)
