@@ -94,7 +94,7 @@ RECIPES: Sequence[Recipe] = (
         {"columns": "rank", "scores": "normal", "shrinkage": 0.1, "max_iter": 40},
     ),
     Recipe(
-        "normal scores, 120 passes", "Normal scores, trained long over few hats, suit smooth classes.",
+        "normal scores, 120 passes", "Normal scores and few hats, trained long: smooth classes.",
         {**LONG, "columns": "knots", "scores": "normal"},
     ),
     Recipe(
