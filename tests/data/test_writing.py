@@ -121,7 +121,7 @@ def test_the_same_rows_are_the_same_bytes(name, tmp_path):
 
 def test_a_format_may_be_stated(tmp_path):
     write(tmp_path / "rows.txt", pieces(), format="libsvm")
-    assert (tmp_path / "rows.txt").read_bytes().startswith(b"1 1:1 3:0.1\n0 2:9e9\n")
+    assert (tmp_path / "rows.txt").read_bytes().startswith(b"1 1:1 3:0.1\n0 2:9000000000\n")
     write(tmp_path / "rows", pieces(), format="parquet")
     assert (tmp_path / "rows").read_bytes().startswith(b"PAR1")
     write(tmp_path / "table", pieces(), format="csv")
