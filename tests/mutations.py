@@ -82,8 +82,8 @@ MUTATIONS = [
     ),
     Mutation(
         "portfolio/blend.py",
-        "least, best = losses[chosen], counts / step",
-        "least, best = losses[chosen], counts / STEPS",
+        "total = total + scores[chosen]",
+        "total = scores[chosen]",
         ("portfolio/test_blend.py",),
         False,
     ),

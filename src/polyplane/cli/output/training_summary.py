@@ -6,6 +6,7 @@ from polyplane.cli.input.table_words import label_words, table_lines
 from polyplane.cli.output.evaluation_report import plain_evaluation
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.training.training_run import Watch
+from polyplane.estimator.input.tables import width_of
 from polyplane.model.fit_report import expected_words
 from polyplane.report.metrics import Evaluation, standard_error
 
@@ -24,7 +25,7 @@ def summary_of(job: Any, watch: Watch, tested: Evaluation | None) -> dict[str, A
     return {
         "algorithm": type(model).__name__,
         "rows": job.n_rows,
-        "features": model.n_features_in_,
+        "features": width_of(model),
         "table": job.table,
         "label": job.label,
         "classes": model.classes_.tolist(),
