@@ -1,8 +1,9 @@
-"""Model files in which one value of the header is another: refused in a sentence, or harmless.
+"""Model files in which one value is another: they are refused in a sentence, or harmless.
 
 A program of its own, because memory is bounded for the whole process: `python -m
-tests.estimator.files.forged_headers SHARE` tries each value of the header of every small model in
-turn, one in SHARE of all that it is replaced by, and prints what went wrong, if anything.
+tests.estimator.files.forged_files SHARE` tries each value of the header of every small model and
+three elements of each array in turn, one in SHARE of all that they are replaced by, and prints
+what went wrong, if anything.
 """
 
 import json
@@ -106,6 +107,40 @@ def use(path):
         pp.save(model, path)
 
 
+def wrong_elements(array):
+    """What an element of an array is replaced by."""
+    if array.dtype.kind == "f":
+        return [0, -1, 1e-45, 3e38, -3e38]
+    ends = np.iinfo(array.dtype)
+    wrong = {ends.min, ends.max, ends.max - 1, ends.max // 2 + 1, -1, 0, 1, 2, array.size}
+    return sorted(one for one in wrong if one >= ends.min)
+
+
+def forgeries(values, arrays):
+    """Each change of one value: in words, with the values and arrays that a file then has."""
+    for place in nodes_of(values):
+        for wrong in WRONG if place[-1] != "verbose" else []:
+            words = f"{'.'.join(map(str, place))} = {wrong!r}"
+            yield words, lambda p=place, w=wrong: (changed(values, p, w), arrays)
+    for name, array in arrays.items():
+        for k in sorted({0, array.size // 2, array.size - 1} & set(range(array.size))):
+            for wrong in wrong_elements(array):
+                yield (
+                    f"{name}[{k}] = {wrong}",
+                    lambda n=name, k=k, w=wrong: (
+                        values,
+                        {**arrays, n: with_element(arrays[n], k, w)},
+                    ),
+                )
+
+
+def with_element(array, k, value):
+    """A copy of the array with another element."""
+    copy = array.copy()
+    copy.reshape(-1)[k] = value
+    return copy
+
+
 def trouble_with(path):
     """What goes wrong with a file, or None: one sentence of a ModelError is right."""
     try:
@@ -114,7 +149,7 @@ def trouble_with(path):
         return f"two lines: {error}" if "\n" in str(error) else None
     except ValueError as error:  # a parameter that asks for more than there is, say
         is_sentence = str(error).partition(":")[0].endswith("Classifier")
-        is_sentence |= str(error).startswith("Input X has values")
+        is_sentence |= str(error).startswith(("Input X has values", "Input X contains"))
         return None if is_sentence else f"ValueError: {error}"
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
@@ -134,16 +169,14 @@ def main(share):
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
     n_tried, wrong = 0, []
     for name, values, arrays in files:
-        places = [place for place in nodes_of(values) if place[-1] != "verbose"]
-        for k, place in enumerate(places):
-            for j, value in enumerate(WRONG):
-                if (k + j) % share:
-                    continue
-                write_file(path, changed(values, place, value), arrays)
-                n_tried += 1
-                trouble = trouble_with(path)
-                if trouble is not None:
-                    wrong.append(f"{name}: {'.'.join(map(str, place))} = {value!r}: {trouble}")
+        for k, (words, forged) in enumerate(forgeries(values, arrays)):
+            if k % share:
+                continue
+            write_file(path, *forged())
+            n_tried += 1
+            trouble = trouble_with(path)
+            if trouble is not None:
+                wrong.append(f"{name}: {words}: {trouble}")
     return n_tried, wrong
 
 
