@@ -111,7 +111,9 @@ def test_rows_are_tried_or_judged_and_of_every_class(quality):
     X, y = rings(1_000, n_classes=3)
     X[:, 0] = np.arange(1_000)
     found = splits_of(data_of(X, y), effort, 0)
-    assert len(found) == (1 if quality == 2 else 3)
+    assert len(found) == (3 if quality == 2 else 4)
+    judged_places = np.concatenate([one.judged_places for one in found])
+    assert np.unique(judged_places).size == judged_places.size == 200 * len(found)
     for one in found:
         tried, judged = one.tried.rows.values[:, 0], one.judged.rows.values[:, 0]
         assert not set(tried) & set(judged)
@@ -125,7 +127,7 @@ def test_rows_are_tried_or_judged_and_of_every_class(quality):
 def test_rows_without_weight_are_neither_tried_nor_judged():
     X, y = rings(500)
     weights = (np.arange(500) % 5 > 0).astype(np.float32)
-    [one] = splits_of(data_of(X, y, weights), EFFORTS[2], 0)
+    [one] = splits_of(data_of(X, y, weights), EFFORTS[1], 0)
     assert (one.tried.weights > 0).all()
     assert (one.judged.weights > 0).all()
     assert one.tried.labels.size + one.judged.labels.size == 400
@@ -135,13 +137,13 @@ def test_of_many_rows_some_of_the_judged_ones_are_held_out(monkeypatch):
     monkeypatch.setattr(split, "MANY_ROWS", 1_000)
     X, y = rings(2_000)
     data = data_of(X, y)
-    [one] = splits_of(data, EFFORTS[2], 0)
+    [one] = splits_of(data, EFFORTS[1], 0)
     held = held_out_places(2_000, one)
     assert held.size == 100
     np.testing.assert_array_equal(np.flatnonzero(without(data, held).weights == 0), np.sort(held))
     assert set(held) <= set(one.judged_places)
     few = data_of(X[:500], y[:500])
-    assert held_out_places(500, splits_of(few, EFFORTS[2], 0)[0]).size == 0
+    assert held_out_places(500, splits_of(few, EFFORTS[1], 0)[0]).size == 0
 
 
 # ---- what a fit knows --------------------------------------------------------------------------

@@ -111,6 +111,6 @@ def mixed(
 
 def _taken_rows(X: Any, rows: Array) -> Any:
     some = X[rows]
-    if sp.issparse(X):
+    if isinstance(X, sp.csr_matrix):
         some.has_canonical_format = X.has_canonical_format
     return some

@@ -542,10 +542,8 @@ class SoftPlanesClassifier(HyperplaneClassifier):
         is_mapped = model.features is not None and model.features.columns is not None
         need(is_mapped, "features are of another algorithm")
 
-    def _complete(
-        self, training: PlaneTraining, data: TrainingData, members: Array, share: float = 1.0
-    ) -> None:
-        """Compress models; with a small share in a blend they need less precision."""
+    def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
+        """Compress models."""
         start_of(training).centres, start_of(training).margins = {}, {}
         if self.compress:
             models, n_threads = training.models, effective_n_jobs(self.n_jobs)
@@ -553,9 +551,8 @@ class SoftPlanesClassifier(HyperplaneClassifier):
 
             def compress(k: int, report: Report) -> None:
                 model = models[k]
-                compress_model(
-                    model, views[k], members, self._scale_of(model), model.own.n_units, share
-                )
+                scale, n_units = self._scale_of(model), model.own.n_units
+                compress_model(model, views[k], members, scale, n_units)
 
             for_each(compress, len(models), n_threads, silence)
 
@@ -704,11 +701,11 @@ def train_on_all(
         algorithm._make_passes(training, seen, views.members, None, report)
 
 
-def complete_on(algorithm: SoftPlanesClassifier, data: TrainingData, share: float) -> None:
-    """Compress the models of a recipe by some rows; `share` is that of the recipe in a blend."""
+def complete_on(algorithm: SoftPlanesClassifier, data: TrainingData) -> None:
+    """Compress the models of a recipe by some rows."""
     training: PlaneTraining = algorithm._training
     seen = written_out(columns_of(training), data)
-    algorithm._complete(training, seen, in_place(data.labels.size), share)
+    algorithm._complete(training, seen, in_place(data.labels.size))
 
 
 def mean_weight_is_one(data: TrainingData) -> TrainingData:

@@ -218,7 +218,7 @@ def _member(
     others = {
         "random_state": training.seed,
         "max_iter": min(settings["max_iter"], most),
-        "n_estimators": effort.n_seeds if settings["n_planes"] > 1 else 1,
+        "n_estimators": max(1, round(share * effort.n_models)) if settings["n_planes"] > 1 else 1,
     }
     algorithm = algorithm_of(settings, training.labels.size, **others)
     return Member(name, share, weight, algorithm, False, settings["statistics"])

@@ -17,6 +17,7 @@ __all__ = ["Split", "held_out_places", "splits_of", "taken", "with_label_statist
 
 MOST_TO_JUDGE = 20_000  # rows
 JUDGED_SHARE = 0.2  # of the rows, where there are fewer
+FEW_ROWS = 5_000  # of which one judged part tells too little
 MANY_ROWS = 20_000  # from which on some rows are held out of the training on all rows
 MOST_HELD_OUT, HELD_OUT_SHARE = 5_000, 0.05
 
@@ -38,10 +39,14 @@ def splits_of(
     if judged_by is not None:
         tried = _some(members, data.labels, effort.rows_to_try, seed)
         return [Split(taken(data, tried), judged_by, tried, np.empty(0, np.int64))]
-    splits = []
-    for k in range(effort.n_splits):
-        share = min(JUDGED_SHARE, MOST_TO_JUDGE / members.size)
-        rest, judged = stratified(members, data.labels, share, seed + k)
+    n_splits = effort.n_splits_of_few_rows if members.size < FEW_ROWS else effort.n_splits
+    splits, left = [], members  # no row is judged twice
+    n_judged = min(JUDGED_SHARE * members.size, MOST_TO_JUDGE)
+    for k in range(n_splits):
+        if left.size < 2:
+            break
+        left, judged = stratified(left, data.labels, min(0.5, n_judged / left.size), seed + k)
+        rest = np.setdiff1d(members, judged, assume_unique=True)
         tried = _some(rest, data.labels, effort.rows_to_try, seed + k)
         splits.append(Split(taken(data, tried), taken(data, judged), tried, judged))
     return splits
