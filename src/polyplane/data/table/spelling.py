@@ -53,6 +53,8 @@ FAMILIES = (
 
 def texts_of(column: Any) -> Texts:
     """Return an Arrow array of any type as text, missing values marked."""
+    if pa.types.is_float16(column.type):  # of which older releases of Arrow make no dictionary
+        column = column.cast(pa.float32())
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     return stripped(spelled(column.dictionary), codes_of(column.indices))
