@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from polyplane.arrays import Array
 from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.prediction import FittedModel
+from polyplane.training.columns import AsIs, Columns
 
 __all__ = ["FinishedTraining", "check_can_learn_on"]
 
@@ -34,9 +35,16 @@ class FinishedTraining:
         self.n_columns, self.is_dense, self.n_steps = model.n_columns, model.is_dense, model.n_steps
         self.constant = 0.0 if model.features is None else model.features.constant
         self.own = own
+        self.columns: Columns = AsIs(model.n_columns)
+        self.n_passes, self.gamma, self.found = model.n_passes, model.gamma, dict(model.found)
+        self.origin = object()
         self.models = _models(model)
         if model.features is None:  # of planes nobody but training asks for them
             self.labels = model.labels[self.ranks]
+
+    def goes_on_from(self, before: Any) -> bool:
+        """Return True if it is the training that was there before."""
+        return before is self
 
     def decomposition(self, combine: str) -> Decomposition:
         """How the problems make one classifier."""

@@ -83,13 +83,13 @@ def estimator_of(model: FittedModel) -> Any:
     )
     made = machine(**model.parameters)
     _check_settings(made)
-    made.classes_, made.n_features_in_, made.n_iter_ = model.labels, model.n_columns, model.n_passes
+    made.classes_, made.n_features_in_ = model.labels, model.n_columns
     if model.names is not None:
         made.feature_names_in_ = np.array(model.names, object)
     if isinstance(made, KernelClassifier):
         need(model.gamma is not None, "there is no gamma")
-        made.gamma_ = float(model.gamma or 0.0)
         return made
+    made.n_iter_ = model.n_passes
     need(model.alpha is not None, "there is no alpha")
     need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
     become(made, model)

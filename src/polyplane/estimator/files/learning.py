@@ -21,8 +21,6 @@ from polyplane.estimator.files.training_tables import (
 from polyplane.estimator.fitting.streams import give_stream_course, stream_course_of
 from polyplane.estimator.fitting.thread_safety import remember
 from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.kernels.kernel_classifier import expected_of as expected_problem
-from polyplane.estimator.kernels.kernel_training import KernelTraining
 from polyplane.estimator.online_classifier import (
     evaluations_of,
     give_evaluations,
@@ -36,10 +34,13 @@ from polyplane.estimator.planes.hyperplane_classifier import (
 )
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import LEAST_CHOICE, PlaneTraining
+from polyplane.estimator.shell import job_of
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.schema import Many, Nested, Reader, Writer
 from polyplane.model.kernels.kernel_values import FormulaKernel, GivenKernel, Kernel
 from polyplane.model.prediction import FittedModel
+from polyplane.training.columns import AsIs
+from polyplane.training.kernels.state import KernelTraining
 
 __all__ = ["read_training", "write_training"]
 
@@ -237,7 +238,12 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
         kind=record.decomposition.kind,
         seed=state.seed,
         known=known_classes(model.labels[record.decomposition.ranks]),
+        columns=AsIs(model.n_columns),
+        n_columns=model.n_columns,
+        found=dict(model.found),
+        n_passes=model.n_passes,
         kernel=_with_offset(record.kernel, state.offset),
+        gamma=float(model.gamma or 0.0),
         cache_bytes=state.cache_bytes,
         is_dense=model.is_dense,
         models=state.models,
@@ -246,6 +252,8 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
         course=state.course,
     )
     training.generator = state.generator
+    if state.course is not None:
+        training.rows_seen = state.course.rows_seen
     numbers = training.support.numbers.tolist()
     training.places = {number: place for place, number in enumerate(numbers)}
     _check_models(training, estimator, 1)
@@ -259,14 +267,16 @@ def _check_support(training: KernelTraining, estimator: Any, n_columns: int) -> 
     need_within(support.labels, 0, training.labels.size, "a label is")
     is_given = isinstance(training.kernel, GivenKernel)
     need_within(support.numbers, 0, n_columns if is_given else 1 << 62, "a number of a row is")
+    job = job_of(estimator, training.found)
+    empty, rule = job.algorithm.new_set(), job.algorithm.rule(job.settings)
+    named_slots = np.flatnonzero(empty.totals == NOT_THERE)
     for model in training.models:
-        expected = expected_problem(estimator, model)
-        model.rule = _rule(model, expected.rule)
-        held, n_active, empty = model.held, int(model.held.counts[ACTIVE]), expected.empty
+        model.rule = _rule(model, rule)
+        held, n_active = model.held, int(model.held.counts[ACTIVE])
         is_like = len(held.coef) == len(empty.coef) and len(held.scores) == len(empty.scores)
         need(is_like, "a problem is of another machine")
         need_within(held.place[held.active[:n_active]], 0, support.size, "a place is")
         need_within(held.place, 0, max(1, support.size), "an empty slot's place is")
         slots = {NOT_THERE, *held.active[:n_active].tolist()}
-        named = [held.counts[WANTED], *(held.totals[k] for k in expected.totals_of_slots)]
+        named = [held.counts[WANTED], *held.totals[named_slots]]
         need(slots.issuperset(float(slot) for slot in named), "a slot that is named is not there")

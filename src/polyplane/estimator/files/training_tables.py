@@ -39,7 +39,6 @@ from polyplane.engine.tiles import LANES
 from polyplane.estimator.fitting.resuming import SeenRows
 from polyplane.estimator.fitting.streams import StreamCourse
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.kernels.kernel_training import KernelCourse, KernelModel, SupportRows
 from polyplane.estimator.planes.stream_start import FirstRows
 from polyplane.estimator.planes.training import (
     LEAST_CHOICE,
@@ -72,6 +71,7 @@ from polyplane.model.format.schema import (
 from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.kernels.kernel_values import KernelRows
 from polyplane.model.many_classes.decomposition import Problem
+from polyplane.training.kernels.state import KernelCourse, KernelModel, SupportRows
 
 __all__ = [
     "KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "Curve", "KernelState", "PlaneState",

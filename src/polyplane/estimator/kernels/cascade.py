@@ -27,9 +27,13 @@ from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import count_rows
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
-from polyplane.estimator.input.validation import codes_of, read_matrix, row_weights
-from polyplane.estimator.kernels.kernel_classifier import renumber, settled_gamma
+from polyplane.estimator.fitting.thread_safety import writing
+from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.validation import codes_of, read_matrix, read_training, row_weights
 from polyplane.estimator.online_classifier import record_of, training_of
+from polyplane.estimator.parameters import check_parameters
+from polyplane.estimator.shell import job_of
+from polyplane.training.kernels.kernel_choice import gamma_of
 
 __all__ = [
     "Reached", "Vectors", "count_violators", "gamma_by_sample", "of_pair", "of_part", "vectors_of",
@@ -63,7 +67,10 @@ def vectors_of(machine: Any) -> Vectors:
 
 def gamma_by_sample(machine: Any, X: Any, y: Any, n_columns: int) -> float:
     """What gamma stands for, by some of the rows."""
-    return settled_gamma(clone(machine), _as_wide(X, n_columns), y)
+    made, wide = clone(machine), _as_wide(X, n_columns)
+    check_parameters(made)
+    data, _ = read_training(made, wide, y, None, None, None, 0.0)
+    return gamma_of(job_of(made, {}).settings, data, width_of(made))
 
 
 def of_part(
@@ -108,7 +115,8 @@ def _trained(machine: Any, rows: Vectors) -> Reached:
     support = made.support_
     vectors = _chosen(rows, support[np.argsort(rows.numbers[support])])
     objective = _dual_objective(made, rows.y[support])
-    renumber(made, rows.numbers)
+    with writing(made):
+        training_of(made).renumber(rows.numbers)
     return Reached(vectors, packed(made), objective)
 
 

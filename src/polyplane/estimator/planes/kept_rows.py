@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
-__all__ = ["forget_rows", "keep_some_rows", "rows_kept_of"]
+__all__ = ["forget_rows", "give_rows", "keep_some_rows", "rows_kept_of"]
 
 MOST_KEPT = 512
 PLAIN = np.ndarray, sp.csr_matrix, sp.csr_array
@@ -34,6 +34,14 @@ def keep_some_rows(estimator: Any, X: Any) -> None:
 def forget_rows(estimator: Any) -> None:
     """There are none of the fit that begins."""
     _KEPT.pop(estimator, None)
+
+
+def give_rows(estimator: Any, rows: Any) -> None:
+    """Let these be the rows of the latest fit; None: there are none."""
+    if rows is None:
+        forget_rows(estimator)
+    else:
+        _KEPT[estimator] = rows
 
 
 def rows_kept_of(estimator: Any) -> Any:

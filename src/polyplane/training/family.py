@@ -1,0 +1,64 @@
+"""What the shell asks of a family of algorithms: of planes, and of kernels, in the same words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from polyplane.arrays import Array
+from polyplane.estimator.fitting.progress import Report
+from polyplane.estimator.input.validation import TrainingData
+from polyplane.training.settings import Job
+from polyplane.training.state import Training
+
+__all__ = ["Family", "NewRows"]
+
+State = TypeVar("State", bound=Training)
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Rows that a training is about to meet."""
+
+    data: TrainingData
+    labels: Array  # all that are known from now on, in the order in which they were met
+    n_columns: int
+    seed: int  # of a training that begins
+
+
+@dataclass(frozen=True)
+class Family(Generic[State]):
+    """Functions over the trainings of a family; a `Job` is an algorithm with its settings."""
+
+    unit: str  # of the size of a model
+    explains: bool  # whether importances of columns are told, by rows that are kept
+    has_constant: bool  # whether an intercept is a feature of rows
+
+    check: Callable[[Job[Any], TrainingData, int], None]
+    """(job, data, n_columns): refuse rows of a fit that cannot be trained on."""
+    check_streamable: Callable[[Job[Any], bool], None]
+    """(job, begins): refuse settings that need all rows at once."""
+    new: Callable[[Job[Any], NewRows], State]
+    """A training before its first row."""
+    meet: Callable[[Job[Any], State, NewRows, TrainingData], State]
+    """(job, training, rows, rows as steps see them): a copy that has met these rows."""
+    meet_chunk: Callable[
+        [Job[Any], State | None, NewRows, Array], tuple[State, TrainingData, Array]
+    ]
+    """(job, training or None, rows, members): the same for a chunk of a stream; the training, rows
+    as its steps see them, and those that are still to be visited."""
+    begin: Callable[[Job[Any], State, TrainingData, Array], None]
+    """(job, training, rows, members): the beginning of a fit."""
+    count_left: Callable[[Job[Any], State, Array], int]
+    """(job, training, members): steps until the end of a fit, for progress."""
+    count_chunk: Callable[[Job[Any], State, TrainingData, Array], int]
+    """(job, training, rows, members): steps of a chunk."""
+    pass_over: Callable[[Job[Any], State, TrainingData, Array, Report], None]
+    """One more pass of all models, or what is left of it."""
+    learn: Callable[[Job[Any], State, TrainingData, Array, Report], None]
+    """Visit the rows of a chunk, once, in the order given."""
+    is_over: Callable[[Job[Any], State], bool]
+    """Whether all passes have been made, or another one would change nothing."""
+    complete: Callable[[Job[Any], State, TrainingData | None, Array | None], None]
+    """The end of a fit; of a stream no rows are at hand."""
+    record: Callable[[Any, State, str], Any]
+    """(algorithm, training, combine): what predicts."""
