@@ -81,10 +81,10 @@ MUTATIONS = [
         False,
     ),
     Mutation(
-        "estimator/search/halving.py",
-        "-(-len(others) // KEPT)",
-        "len(others) // KEPT",
-        ("estimator/search/test_halving.py",),
+        "portfolio/blend.py",
+        "total = total + scores[chosen]",
+        "total = scores[chosen]",
+        ("portfolio/test_blend.py",),
         False,
     ),
     Mutation(

@@ -15,8 +15,16 @@ from polyplane import PolyplaneClassifier, SoftPlanesClassifier
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.input.input_rows import checked_rows
 from polyplane.portfolio import polyplane_classifier, refit, split
-from polyplane.portfolio.recipes import RECIPES, STREAM, TABLE, WIDE, recipes_for, settings_of
-from polyplane.portfolio.split import held_out_of_refit, splits_of
+from polyplane.portfolio.recipes import (
+    RECIPES,
+    STATISTICS,
+    STREAM,
+    TABLE,
+    WIDE,
+    recipes_for,
+    settings_of,
+)
+from polyplane.portfolio.split import held_out_places, splits_of, without
 from tests.real_data import libsvm_set, mnist_bytes
 
 pytestmark = pytest.mark.compiled
@@ -49,7 +57,9 @@ def test_recipes_are_settings_of_the_algorithm():
     names = [recipe.name for recipe in RECIPES]
     assert len(set(names)) == len(names)
     for recipe in RECIPES:
-        model = SoftPlanesClassifier(**settings_of(recipe.settings))
+        settings = settings_of(recipe.settings)
+        assert settings.pop("statistics") in STATISTICS
+        model = SoftPlanesClassifier(**settings)
         pp.estimator.parameters.check_parameters(model)
         assert recipe.why.endswith(".")
     SoftPlanesClassifier(**STREAM)
@@ -125,12 +135,12 @@ def test_of_many_rows_some_of_the_judged_ones_are_held_out(monkeypatch):
     X, y = rings(2_000)
     data = data_of(X, y)
     [one] = splits_of(data, 2, 0)
-    held_out, rest = held_out_of_refit(data, one)
-    assert held_out.labels.size == 100
-    assert (rest.weights == 0).sum() == 100
-    assert set(np.flatnonzero(rest.weights == 0)) <= set(one.judged_places)
+    held = held_out_places(2_000, one)
+    assert held.size == 100
+    np.testing.assert_array_equal(np.flatnonzero(without(data, held).weights == 0), np.sort(held))
+    assert set(held) <= set(one.judged_places)
     few = data_of(X[:500], y[:500])
-    assert held_out_of_refit(few, splits_of(few, 2, 0)[0])[0] is None
+    assert held_out_places(500, splits_of(few, 2, 0)[0]).size == 0
 
 
 # ---- what a fit knows --------------------------------------------------------------------------
@@ -361,14 +371,14 @@ def test_an_interruption_of_the_refit_leaves_members_that_are_done(
     model = classifier(recipes=recipes)
     original, count = refit.train_on_all, [0]
 
-    def stop_in_the_second(algorithm, views, report):
+    def stop_in_the_second(algorithm, view, views, report):
         def told(*arguments):
             report(*arguments)
             if count[0] == 2 and algorithm.n_steps_ > 500:
                 signal.raise_signal(signal.SIGINT)
 
         count[0] += 1
-        return original(algorithm, views, told)
+        return original(algorithm, view, views, told)
 
     with monkeypatch.context() as patch:
         patch.setattr(refit, "train_on_all", stop_in_the_second)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from polyplane import PolyplaneClassifier, SoftPlanesClassifier
-from polyplane.portfolio.recipes import RECIPES, as_markdown, recipes_for, settings_of
+from polyplane.portfolio.recipes import RECIPES, STATISTICS, as_markdown, recipes_for, settings_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "polyplane.md"
 
@@ -23,6 +23,7 @@ def test_the_table_has_a_row_a_recipe_with_all_settings():
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_settings_are_parameters_of_the_algorithm(recipe):
     settings = settings_of(recipe.settings)
+    assert settings.pop("statistics") in STATISTICS
     assert settings.keys() <= SoftPlanesClassifier().get_params().keys()
 
 

@@ -56,8 +56,13 @@ def fit_portfolio(
 
 
 def _fitted(machine: Any, sample: Chunk) -> PackedModel:
-    """Return the classifier fitted to the sample."""
-    return packed(clone(machine).fit(sample.X, sample.y))
+    """Return the classifier fitted to the sample, without target statistics.
+
+    Rounds would give training rows statistics in which their own labels are counted.
+    """
+    classifier = clone(machine)
+    classifier.KEEPS_KEYS = False
+    return packed(classifier.fit(sample.X, sample.y))
 
 
 def _with_member(model: PackedModel, name: str, member: PackedModel, sample: Chunk) -> PackedModel:

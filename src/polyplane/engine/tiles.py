@@ -368,7 +368,7 @@ nonzero_mask = primitive(
 )
 full_mask = (1 << LANES) - 1
 lowest_bit = primitive(
-    OFFSET, (types.int64,), lambda b, m: b.cttz(m, I1(1)), lambda m: (m & -m).bit_length() - 1
+    OFFSET, (types.int64,), lambda b, m: b.cttz(m, I1(1)), lambda m: int(m & -m).bit_length() - 1
 )
 store_features = primitive(
     NOTHING,

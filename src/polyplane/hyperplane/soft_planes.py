@@ -690,11 +690,13 @@ def scores_as_seen(algorithm: SoftPlanesClassifier, rows: Any) -> Array:
     )
 
 
-def train_on_all(algorithm: SoftPlanesClassifier, views: Any, report: Report) -> None:
-    """Make all passes, or those that are left, over rows that `views` maps."""
+def train_on_all(
+    algorithm: SoftPlanesClassifier, view: dict[str, Any], views: Any, report: Report
+) -> None:
+    """Make all passes, or those that are left, over rows that `views` maps as `view` asks."""
     training: PlaneTraining | None = vars(algorithm).get("_training")
     if training is None:
-        columns = views.columns(algorithm.get_params(deep=False))
+        columns = views.columns(view)
         seen = views.seen(columns)
         trained_on(algorithm, seen, views.labels, columns, views.members, views.seed, report)
     elif training.is_unfinished or training.n_steps == 0:

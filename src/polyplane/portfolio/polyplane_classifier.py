@@ -18,13 +18,14 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.arrays import Array
+from polyplane.data.table.statistics import KeyedRows, TargetStatistics
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.blended.folding import folded_of
@@ -34,7 +35,7 @@ from polyplane.estimator.fitting.resuming import check_can_resume, check_same_ro
 from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.fitting.thread_safety import reads, writes
 from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.input.tables import width_of
+from polyplane.estimator.input.tables import keep_keys_again, layout_of, take_keys, width_of
 from polyplane.estimator.input.validation import (
     TrainingData,
     all_or_nothing,
@@ -69,9 +70,25 @@ from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import Features, FittedModel
 from polyplane.portfolio.blend import calibration_of, matching_factor, weights_of_recipes
 from polyplane.portfolio.expected import Expected, cross_fitted
-from polyplane.portfolio.recipes import RECIPES, STREAM, named, recipes_for, settings_of
-from polyplane.portfolio.refit import refit, settle
-from polyplane.portfolio.split import Split, held_out_of_refit, splits_of
+from polyplane.portfolio.label_statistics import LabelStatistics, label_statistics, widened
+from polyplane.portfolio.recipes import (
+    OF_THE_VIEW,
+    RECIPES,
+    STATISTICS,
+    STREAM,
+    named,
+    recipes_for,
+    settings_of,
+)
+from polyplane.portfolio.refit import Matched, refit, settle
+from polyplane.portfolio.split import (
+    Split,
+    held_out_places,
+    splits_of,
+    taken,
+    with_label_statistics,
+    without,
+)
 from polyplane.portfolio.trials import (
     Trial,
     Views,
@@ -90,6 +107,7 @@ SEEDS = {1: 1, 2: 1, 3: 2}  # models of each recipe that is chosen, by quality
 MOST_STEPS = 4_000_000  # of a recipe on all rows: passes are fewer where rows are many
 LEAST_PASSES = 5
 FEWEST_JUDGED = 20  # rows: with fewer, recipes are not judged
+NO_PLACES = np.empty(0, np.int64)
 SETTINGS = "a list of names of recipes, or a dict from name to settings"
 
 
@@ -107,6 +125,16 @@ class OwnColumns:
     """What a training of which only the finished model is known keeps beside it."""
 
     columns: ColumnMap | None
+
+
+class GivenRows(NamedTuple):
+    """The rows of a fit, and those of an `eval_set`, without target statistics."""
+
+    data: TrainingData
+    judged_by: TrainingData | None
+    keyed: KeyedRows | None  # of tables
+    eval_keys: KeyedRows | None
+    n_columns: int
 
 
 @register
@@ -142,6 +170,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     )
 
     COMPUTED_FROM_ROWS: ClassVar[tuple[str, ...]] = ()
+    KEEPS_KEYS: ClassVar[bool] = True  # of tables, for target statistics
     combine: ClassVar[str] = "soft"  # type: ignore[misc]
     shuffle: ClassVar[bool] = True  # of streams
     warm_start: ClassVar[bool] = False  # of streams
@@ -165,11 +194,10 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         with self._undone_by_errors():
             check_parameters(self)
             check_recipes(self.recipes)
-            data, labels = read_training(self, X, y, None, sample_weight, None, 1.0)
-            data = mean_weight_is_one(data)
+            given, labels = self._read_rows(X, y, sample_weight, eval_set, None)
+            data = given.data
             self._check_two_classes(data, labels)
             check_class_weights(self, labels)
-            judged_by = self._read_eval_set(eval_set, labels)
             forget_stream(self)
             self._forget("_fit_report", "_trial_estimators")
             self._training = BlendedTraining(
@@ -181,7 +209,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
                 are_recipes_chosen=False,
             )
             self.classes_, self.n_iter_ = self._training.classes, 0
-            self._run(data, judged_by)
+            self._run(given)
         keep_some_rows(self, X)
         return self
 
@@ -202,11 +230,10 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             training: BlendedTraining = self._training
             check_can_resume(self, training.is_unfinished)
             known = training.labels
-            data, labels = read_training(self, X, y, None, sample_weight, known, 1.0)
-            data = mean_weight_is_one(data)
-            check_same_rows(self, seen_rows(data.labels), training.rows_seen)
-            judged_by = self._read_eval_set(eval_set, labels)
-        self._run(data, judged_by)
+            keep_keys_again(self)
+            given, _ = self._read_rows(X, y, sample_weight, eval_set, known)
+            check_same_rows(self, seen_rows(given.data.labels), training.rows_seen)
+        self._run(given)
         return self
 
     @writes
@@ -255,33 +282,70 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
 
     # ---- the five steps of a fit -------------------------------------------------------------
 
-    def _run(self, data: TrainingData, judged_by: TrainingData | None) -> None:
+    def _run(self, given: GivenRows) -> None:
         """Make what is left of a fit: split, try, blend, refit; who predicts folds."""
         training: BlendedTraining = self._training
-        splits = splits_of(data, self.quality, training.seed, judged_by)
-        samples = [self._views(split.tried) for split in splits]
+        data, n_columns = given.data, given.n_columns
+        splits = splits_of(data, self.quality, training.seed, given.judged_by)
+        statistics, wide_splits = self._label_statistics(given), splits
+        if statistics is not None:
+            wide_splits, of_trials = with_label_statistics(
+                splits, data, statistics, n_columns, given.eval_keys
+            )
+            self._read_statistics(of_trials)
+        samples = [self._views(split.tried, n_columns) for split in wide_splits]
         if not training.are_recipes_chosen:
-            training.members = self._chosen(splits, samples)
+            training.members = self._chosen(wide_splits, samples)
             training.interim, training.are_recipes_chosen = None, True
-        held_out = None
-        if not self._has_weights():
-            held_out, data = held_out_of_refit(data, splits[0])
-        self._refit(self._views(data, samples[0]), splits, samples, held_out is not None)
-        if held_out is not None:
+        is_settled = not self._has_weights()
+        held = held_out_places(data.labels.size, splits[0]) if is_settled else NO_PLACES
+        data, held_out = without(data, held), given.judged_by
+        if statistics is not None and any(one.statistics != "none" for one in training.members):
+            made, columns = statistics.of_rows(data, held)
+            data, splits = widened(data, columns, n_columns), wide_splits
+            if given.judged_by is not None and given.eval_keys is not None:
+                held_out = widened(given.judged_by, made.columns(given.eval_keys), n_columns)
+            self._read_statistics(made)
+        elif statistics is not None:
+            self._read_statistics(None)
+        if held.size > 0:
+            held_out = taken(data._replace(weights=given.data.weights), held)
+        in_trials = {}
+        if is_settled and held_out is None:
+            in_trials = self._trial_estimators_of(wide_splits, samples)
+        matched = Matched(splits[0].tried, wide_splits[0].tried, in_trials)
+        self._refit(self._views(data, n_columns, samples[0]), matched)
+        if is_settled and held_out is not None:
             score = settle(training.members, held_out, ranks_of(training.labels))
             linear = None if self.expected_ is None else self.expected_.linear
             expected = Expected(score, linear, int(held_out.labels.size))
             self._fit_report = vars(self).get("_fit_report", {}) | {"expected": expected.to_dict()}
         self._forget("_trial_estimators")
 
+    def _label_statistics(self, given: GivenRows) -> LabelStatistics | None:
+        """Return what keys of the rows say of the classes, if a recipe is to read it."""
+        training: BlendedTraining = self._training
+        if isinstance(self.recipes, Mapping):
+            all_settings = [settings_of(one) for one in self.recipes.values()]
+            if all(settings["statistics"] == "none" for settings in all_settings):
+                return None
+        ranks, names = ranks_of(training.labels), training.classes.tolist()
+        return label_statistics(given.keyed, given.data, ranks, names, training.seed)
+
+    def _read_statistics(self, statistics: TargetStatistics | None) -> None:
+        """Have rows of tables read with these target statistics, or without any."""
+        self.layout_.statistics = statistics
+        self._training.n_columns = width_of(self)
+
     def _has_weights(self) -> bool:
         """Return whether the recipes are given with their weights, so that none is tried."""
         given = self.recipes
         return isinstance(given, Mapping) and all("weight" in one for one in given.values())
 
-    def _views(self, data: TrainingData, sample: Views | None = None) -> Views:
+    def _views(self, data: TrainingData, n_read: int, sample: Views | None = None) -> Views:
         training: BlendedTraining = self._training
-        return Views(data, training.labels, training.n_columns, training.seed, sample)
+        n_columns = training.n_columns
+        return Views(data, training.labels, n_columns, training.seed, sample, n_read)
 
     def _chosen(self, splits: list[Split], samples: list[Views]) -> list[Member]:
         """Return the recipes of the blend, which are still to be trained on all rows."""
@@ -318,7 +382,10 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             except BaseException:
                 if done:
                     best = min(done, key=lambda trial: trial.score.log_loss)
-                    training.interim = Member(best.name, 1.0, best.calibration, best.estimator)
+                    statistics = best.settings["statistics"]
+                    training.interim = Member(
+                        best.name, 1.0, best.calibration, best.estimator, statistics=statistics
+                    )
                 raise
 
     def _recipes_to_try(self, sample: Views) -> list[tuple[str, dict[str, Any]]]:
@@ -327,7 +394,8 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             return [(name, settings_of(one)) for name, one in self.recipes.items()]
         if self.recipes is not None:
             return [(name, settings_of(named(name).settings)) for name in self.recipes]
-        chosen = recipes_for(self.quality, kind_of_data(sample), sample.labels.size)
+        has_statistics = sample.n_read != sample.n_columns
+        chosen = recipes_for(self.quality, kind_of_data(sample), sample.labels.size, has_statistics)
         return [(recipe.name, settings_of(recipe.settings)) for recipe in chosen]
 
     def _blended(self, trials: list[Trial], splits: list[Split]) -> tuple[Array, float]:
@@ -369,35 +437,25 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             "n_estimators": SEEDS[self.quality] if settings["n_planes"] > 1 else 1,
         }
         algorithm = algorithm_of(settings, training.labels.size, **others)
-        return Member(name, share, weight, algorithm, is_done=False)
+        return Member(name, share, weight, algorithm, False, settings["statistics"])
 
-    def _refit(
-        self, views: Views, splits: list[Split], samples: list[Views], is_settled_later: bool
-    ) -> None:
+    def _refit(self, views: Views, matched: Matched) -> None:
         """Train the members that are not done on all rows."""
         training: BlendedTraining = self._training
         left = [member for member in training.members if not member.is_done]
         n_passes = sum(one.estimator.max_iter * one.estimator.n_estimators for one in left)
-        n_threads = effective_n_jobs(self.n_jobs)
-        in_trials = {}
-        if not is_settled_later and not self._has_weights():
-            in_trials = self._trial_estimators_of(left, splits, samples)
         n_steps = views.members.size * n_passes
         with progress(type(self).__name__, n_steps, bool(self.verbose)) as report:
-            refit(training.members, views, splits[0].tried, in_trials, n_threads, report)
+            refit(training.members, views, matched, effective_n_jobs(self.n_jobs), report)
         self.n_iter_ = max(int(member.estimator.n_iter_) for member in training.members)
 
-    def _trial_estimators_of(
-        self, members: list[Member], splits: list[Split], samples: list[Views]
-    ) -> dict[str, Any]:
+    def _trial_estimators_of(self, splits: list[Split], samples: list[Views]) -> dict[str, Any]:
         """Return what trials left of recipes; of a fit that was saved they are made again."""
         known: dict[str, Any] = vars(self).get("_trial_estimators", {})
-        if all(member.name in known for member in members):
+        names = {member.name for member in self._training.members if not member.is_done}
+        if names <= known.keys():
             return known
-        recipes = [
-            recipe for recipe in self._recipes_to_try(samples[0])
-            if recipe[0] in {member.name for member in members}
-        ]  # fmt: skip
+        recipes = [recipe for recipe in self._recipes_to_try(samples[0]) if recipe[0] in names]
         n_threads = effective_n_jobs(self.n_jobs)
         made = tried_recipes(recipes, splits[:1], samples[:1], n_threads, silence, lambda _: None)
         return {trial.name: trial.estimator for trial in made}
@@ -458,6 +516,20 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
                 f"{type(self).__name__} needs rows of at least 2 classes; those with a weight "
                 "above 0 are all of one class."
             )
+
+    def _read_rows(
+        self, X: Any, y: Any, sample_weight: Any, eval_set: Any, known: Array | None
+    ) -> tuple[GivenRows, Array]:
+        """Return the rows of a fit as they are given, and all labels."""
+        data, labels = read_training(self, X, y, None, sample_weight, known, 1.0)
+        keyed = take_keys(self)
+        judged_by = self._read_eval_set(eval_set, labels)
+        eval_keys = take_keys(self)
+        layout = layout_of(self)
+        if layout is not None:
+            layout.keeps_keys = False
+        given = GivenRows(mean_weight_is_one(data), judged_by, keyed, eval_keys, width_of(self))
+        return given, labels
 
     def _read_eval_set(self, eval_set: Any, labels: Array) -> TrainingData | None:
         """Return the rows by which recipes are judged, if they are given."""
@@ -544,7 +616,9 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         """Settings and weight of each recipe of the blend, as `recipes` takes them."""
         check_is_fitted(self)
         return {
-            member.name: {name: getattr(member.estimator, name) for name in settings_of({})}
+            member.name: {
+                name: getattr(member.estimator, name, member.statistics) for name in settings_of({})
+            }
             | {"weight": member.weight}
             for member in self._training.members
         }
@@ -579,7 +653,10 @@ def check_recipes(given: Any) -> None:
                 "classes have no scores that add up. Set 'joint' or 'ovr'."
             )
         try:
-            check_parameters(SoftPlanesClassifier(**settings))
+            if settings.get("statistics", "none") not in STATISTICS:
+                raise ValueError(f"statistics must be one of {', '.join(STATISTICS)}.")
+            own = {key: one for key, one in settings.items() if key not in OF_THE_VIEW}
+            check_parameters(SoftPlanesClassifier(**own))
         except ValueError as error:
             raise ValueError(f"recipes: {name!r}: {error}") from None
 

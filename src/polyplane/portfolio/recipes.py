@@ -12,7 +12,9 @@ from typing import Any
 from polyplane.model.input.column_maps import AS_IS
 
 __all__ = [
+    "OF_THE_VIEW",
     "RECIPES",
+    "STATISTICS",
     "STREAM",
     "TABLE",
     "WIDE",
@@ -27,6 +29,8 @@ TABLE, WIDE = "table", "wide"  # kinds of data: texts and images are wide
 MOST_CLASSES_AGAINST_REST = 20  # with more, a model of each against the rest takes too long
 MANY_CLASSES = 100  # beyond which only recipes of quality 1 are tried
 Settings = Mapping[str, Any]
+STATISTICS = "none", "target"
+OF_THE_VIEW = ("statistics",)  # settings that are no parameters of SoftPlanesClassifier
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ PLANES: Settings = {  # where a row says nothing else
     "columns": "fine", "n_planes": 32, "units": 2, "shrinkage": 0.3, "step_size": 0.3,
     "start_scale": 3.0, "max_iter": 12, "init": "subset", "learn_from": "most", "relevance": 1.0,
     "scores": "values", "directions": "none", "multi_class": "joint", "loss": "cross-entropy",
+    "statistics": "none",
 }  # fmt: skip
 LONG: Settings = {"max_iter": 120, "shrinkage": 0.1, "learn_from": "unsure"}
 LINEAR: Settings = {
@@ -108,6 +113,14 @@ RECIPES: Sequence[Recipe] = (
          "relevance": 0.0}, needs_several_classes=True,
     ),
     Recipe(
+        "target statistics", "What labels say of categories and pairs of them, over few hats.",
+        {"columns": "knots", "shrinkage": 1.0, "statistics": "target"}, quality=1,
+    ),
+    Recipe(
+        "target statistics, additive", "A curve along each statistic, for many-valued categories.",
+        {**LINEAR, "columns": "knots", "shrinkage": 0.3, "max_iter": 40, "statistics": "target"},
+    ),
+    Recipe(
         "linear, wide", "Texts are often linear.",
         {**LINEAR, "columns": AS_IS, "shrinkage": 0.05}, quality=1, data=WIDE,
     ),
@@ -129,7 +142,9 @@ RECIPES: Sequence[Recipe] = (
 )  # fmt: skip
 
 
-def recipes_for(quality: int, data: str, n_classes: int) -> list[Recipe]:
+def recipes_for(
+    quality: int, data: str, n_classes: int, has_statistics: bool = False
+) -> list[Recipe]:
     """Return the rows of the table that are tried on data of this kind."""
     if n_classes > MANY_CLASSES:
         quality = 1
@@ -140,6 +155,7 @@ def recipes_for(quality: int, data: str, n_classes: int) -> list[Recipe]:
         if recipe.quality <= quality
         and recipe.data == data
         and (has_several or not recipe.needs_several_classes)
+        and (has_statistics or recipe.settings.get("statistics", "none") == "none")
     ]
 
 

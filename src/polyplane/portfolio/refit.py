@@ -7,7 +7,7 @@ that both have learned, times the factor of the trial.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,34 +24,39 @@ from polyplane.portfolio.expected import Score, score_of
 from polyplane.portfolio.split import taken
 from polyplane.portfolio.trials import Views, scores_of_member
 
-__all__ = ["refit", "settle"]
+__all__ = ["Matched", "refit", "settle"]
 
 ROWS_TO_MATCH = ROWS_TO_COMPRESS = 4_000
 
 
+class Matched(NamedTuple):
+    """Rows that both a member and its trial have learned, on which one is as sure as the other."""
+
+    rows: TrainingData  # as members see them
+    rows_of_trials: TrainingData  # as trials saw them, maybe with more columns
+    estimators: Mapping[str, Any]  # those of the trials, by name; empty: nothing is matched
+
+
 def refit(
-    members: Sequence[Member],
-    views: Views,
-    tried: TrainingData,
-    in_trials: Mapping[str, Any],
-    n_threads: int,
-    report: Report,
+    members: Sequence[Member], views: Views, matched: Matched, n_threads: int, report: Report
 ) -> None:
-    """Train members that are not done on all rows; `in_trials` are their estimators of trials."""
+    """Train members that are not done on all rows."""
     left = [member for member in members if not member.is_done]
     left.sort(key=lambda member: -member.estimator.max_iter)  # so that threads end together
-    some_tried = taken(tried, _evenly(in_place(tried.labels.size), ROWS_TO_MATCH))
+    some = _evenly(in_place(matched.rows.labels.size), ROWS_TO_MATCH)
+    rows, rows_of_trials = taken(matched.rows, some), taken(matched.rows_of_trials, some)
     some_of_all = taken(views.data, _evenly(views.members, ROWS_TO_COMPRESS))
 
     def work(k: int, report: Report) -> None:
         member = left[k]
-        train_on_all(member.estimator, views, report)
+        view = member.estimator.get_params(deep=False) | {"statistics": member.statistics}
+        train_on_all(member.estimator, view, views, report)
         with interrupts_wait():
             complete_on(member.estimator, some_of_all, member.share)
-            if member.name in in_trials:
-                estimators = member.estimator, in_trials[member.name]
+            if member.name in matched.estimators:
                 member.weight *= matching_factor(
-                    *(scores_of_member(e, some_tried) for e in estimators)
+                    scores_of_member(member.estimator, rows),
+                    scores_of_member(matched.estimators[member.name], rows_of_trials),
                 )
             member.is_done = True
 

@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.arrays import Array
+from polyplane.data.table.statistics import KeyedRows, TargetStatistics
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import DenseRows, dense_rows, packed
 from polyplane.estimator.input.stratified import stratified
 from polyplane.estimator.input.validation import TrainingData, weighty
+from polyplane.portfolio.label_statistics import LabelStatistics, widened
 
-__all__ = ["Split", "held_out_of_refit", "splits_of", "taken"]
+__all__ = ["Split", "held_out_places", "splits_of", "taken", "with_label_statistics", "without"]
 
 MOST_TO_TRY = 10_000  # rows: with all rows of a large table the blend is no better
 MOST_TO_JUDGE = 20_000  # rows
@@ -25,7 +27,8 @@ class Split(NamedTuple):
 
     tried: TrainingData
     judged: TrainingData
-    judged_places: Array  # of the judged rows in all data; none of an `eval_set`
+    tried_places: Array  # in all data
+    judged_places: Array  # in all data; none of an `eval_set`
 
 
 def splits_of(
@@ -35,33 +38,62 @@ def splits_of(
     members = weighty(in_place(data.labels.size), data.weights)
     if judged_by is not None:
         tried = _some(members, data.labels, MOST_TO_TRY, seed)
-        return [Split(taken(data, tried), judged_by, np.empty(0, np.int64))]
+        return [Split(taken(data, tried), judged_by, tried, np.empty(0, np.int64))]
     splits = []
     for k in range(N_SPLITS[quality]):
         share = min(JUDGED_SHARE, MOST_TO_JUDGE / members.size)
         rest, judged = stratified(members, data.labels, share, seed + k)
         tried = _some(rest, data.labels, MOST_TO_TRY, seed + k)
-        splits.append(Split(taken(data, tried), taken(data, judged), judged))
+        splits.append(Split(taken(data, tried), taken(data, judged), tried, judged))
     return splits
 
 
-def held_out_of_refit(data: TrainingData, split: Split) -> tuple[TrainingData | None, TrainingData]:
-    """Return rows that no chosen recipe is trained on, and the data in which they weigh nothing.
+def with_label_statistics(
+    splits: list[Split],
+    data: TrainingData,
+    statistics: LabelStatistics,
+    n_columns: int,
+    eval_keys: KeyedRows | None,
+) -> tuple[list[Split], TargetStatistics]:
+    """Return splits whose rows have target statistics behind `n_columns`, and those of the first.
+
+    Labels of judged rows are left out.
+    """
+    wide, first = [], None
+    for split in splits:
+        made, columns = statistics.of_rows(data, split.judged_places)
+        of_judged = columns[split.judged_places] if eval_keys is None else made.columns(eval_keys)
+        tried = widened(split.tried, columns[split.tried_places], n_columns)
+        judged = widened(split.judged, of_judged, n_columns)
+        wide.append(split._replace(tried=tried, judged=judged))
+        first = first or made
+    assert first is not None
+    return wide, first
+
+
+def held_out_places(n_rows: int, split: Split) -> Array:
+    """Return the rows that no chosen recipe is trained on.
 
     Where rows are many, recipes that are trained on all of them are surer and err less than in
     their trials: some of the judged rows then tell how sure they may be, and what to expect. Few
-    rows are all needed for training. Rows of an `eval_set` tell it in any case.
+    rows are all needed for training.
     """
-    places, n_rows = split.judged_places, data.labels.size
-    if places.size == 0:
-        return split.judged, data
+    places: Array = split.judged_places
     if n_rows < MANY_ROWS:
-        return None, data
+        return places[:0]
     n_held = min(MOST_HELD_OUT, int(HELD_OUT_SHARE * n_rows), places.size)
-    held = places[in_place(n_held) * places.size // n_held]  # evenly, since they stand by class
-    weights = data.weights.copy() if data.weights.size else np.ones(n_rows, np.float32)
-    weights[held] = 0
-    return taken(data, held), data._replace(weights=weights)
+    evenly = in_place(n_held) * places.size // max(n_held, 1)  # since they stand by class
+    held: Array = places[evenly]
+    return held
+
+
+def without(data: TrainingData, places: Array) -> TrainingData:
+    """Return data in which some rows weigh nothing."""
+    if places.size == 0:
+        return data
+    weights = data.weights.copy() if data.weights.size else np.ones(data.labels.size, np.float32)
+    weights[places] = 0
+    return data._replace(weights=weights)
 
 
 def _some(members: Array, labels: Array, n_most: int, seed: int) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import with_own_page
+from polyplane.engine.rows.turned import Turn
 from polyplane.estimator.fitting.progress import Report, silence
 from polyplane.estimator.fitting.side_by_side import for_each
 from polyplane.estimator.input.validation import TrainingData, weighty
@@ -25,12 +26,13 @@ from polyplane.hyperplane.soft_planes import (
 from polyplane.model.input.column_maps import AS_IS, ColumnMap, column_map
 from polyplane.portfolio.blend import calibration_of
 from polyplane.portfolio.expected import Score, score_of
-from polyplane.portfolio.recipes import TABLE, WIDE
+from polyplane.portfolio.recipes import OF_THE_VIEW, TABLE, WIDE
 from polyplane.portfolio.split import Split
 
 __all__ = ["Trial", "Views", "algorithm_of", "kind_of_data", "scores_of_member", "tried_recipes"]
 
-PLAIN = ("plain", "values", "none")
+View = tuple[str, str, str, str]  # kind of columns, scores, directions, statistics
+PLAIN: View = ("plain", "values", "none", "none")
 
 
 class Trial(NamedTuple):
@@ -55,13 +57,17 @@ class Views:
         n_columns: int,
         seed: int,
         sample: "Views | None" = None,
+        n_read: int | None = None,
     ) -> None:
-        """Take rows; `sample` is a part of them on which the importance of columns is measured."""
+        """Take rows; `sample` is a part of them on which the importance of columns is measured.
+
+        Columns from `n_read` on are target statistics, which only some recipes read.
+        """
         self.data, self.labels, self.n_columns, self.seed = data, labels, n_columns, seed
-        self.sample = sample
+        self.sample, self.n_read = sample, n_read
         self.members = weighty(in_place(data.labels.size), data.weights)
-        self.maps: dict[tuple[str, str, str], ColumnMap] = {}
-        self.importance: dict[tuple[str, str, str], Importance] = {}
+        self.maps: dict[View, ColumnMap] = {}
+        self.importance: dict[View, Importance] = {}
         self._lock = threading.RLock()
         self._locks: dict[Any, Any] = {}
 
@@ -71,7 +77,7 @@ class Views:
         columns, power = self._map(key), settings.get("relevance", 0.0)
         if power == 0 or columns.is_as_is:
             return columns
-        found = (self.sample or self)._importance(key)
+        found = (self.sample or self)._importance_of(key, self.n_columns)
         return columns.weighed(weights_of(found, power, columns.n_mapped))
 
     def seen(self, columns: ColumnMap) -> TrainingData:
@@ -82,19 +88,30 @@ class Views:
         with self._lock:
             return self._locks.setdefault(key, threading.Lock())
 
-    def _map(self, key: tuple[str, str, str]) -> ColumnMap:
-        kind, scores, directions = key
+    def _map(self, key: View) -> ColumnMap:
+        kind, scores, directions, statistics = key
         with self._lock_of(("map", key)):
             if key not in self.maps:
-                turn = None if self.sample is None else self.sample._map(key).turn
+                turn = None if self.sample is None else self.sample._turn_of(key, self.n_columns)
                 self.maps[key] = column_map(
                     with_own_page(self.data.rows), self.members, self.n_columns, kind,
                     may_leave_out=kind == AS_IS, must_map=kind != AS_IS,
                     turns=directions == "principal", scores=scores, known_turn=turn,
+                    n_read=self.n_read if statistics == "none" else None,
                 )  # fmt: skip
             return self.maps[key]
 
-    def _importance(self, key: tuple[str, str, str]) -> Importance:
+    def _turn_of(self, key: View, n_columns: int) -> Turn | None:
+        """Return the directions of a map as they are for the first columns alone."""
+        turn = self._map(key).turn
+        return turn and turn._replace(knot_starts=turn.knot_starts[: n_columns + 1])
+
+    def _importance_of(self, key: View, n_columns: int) -> Importance:
+        """Return the importance of the first columns, and of directions."""
+        left_out = np.arange(n_columns, self.n_columns)
+        return Importance(*(np.delete(one, left_out) for one in self._importance(key)))
+
+    def _importance(self, key: View) -> Importance:
         columns = self._map(key)
         with self._lock_of(("importance", key)):
             if key not in self.importance:
@@ -105,18 +122,21 @@ class Views:
             return self.importance[key]
 
 
-def view_of(settings: dict[str, Any]) -> tuple[str, str, str]:
-    """Return the kind of the columns, their scores and their directions."""
+def view_of(settings: dict[str, Any]) -> View:
+    """Return the kind of the columns, their scores, their directions and target statistics."""
     return (
         settings["columns"],
         settings.get("scores", "values"),
         settings.get("directions", "none"),
+        settings.get("statistics", "none"),
     )
 
 
 def kind_of_data(views: Views) -> str:
     """Return whether the columns are those of a table, or of texts and images."""
-    columns = column_map(views.data.rows, views.members, views.n_columns, "plain", True)
+    columns = column_map(
+        views.data.rows, views.members, views.n_columns, "plain", True, n_read=views.n_read
+    )
     if columns.is_as_is:
         return WIDE
     views.maps[PLAIN] = columns
@@ -128,7 +148,8 @@ def algorithm_of(settings: dict[str, Any], n_classes: int, **others: Any) -> Sof
     n_planes = settings["n_planes"]
     if n_planes > 1 and n_classes > 2:
         n_planes = first_planes(n_planes, n_classes)
-    return SoftPlanesClassifier(**settings | others | {"n_planes": n_planes})
+    own = {name: value for name, value in settings.items() if name not in OF_THE_VIEW}
+    return SoftPlanesClassifier(**own | others | {"n_planes": n_planes})
 
 
 def tried_recipes(

@@ -30,14 +30,14 @@ from polyplane.cli.verbs.evaluate import tell_of_labels
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import DataError
 from polyplane.data.reading import CHUNK_ROWS, Stream
-from polyplane.data.table.layout import AUTO
+from polyplane.data.table.layout import AUTO, LaidOut
 from polyplane.estimator.files.saving import (
     SavedModel,
     fitted_model,
     read_model,
     write_model,
 )
-from polyplane.estimator.input.tables import give_layout, take_layout
+from polyplane.estimator.input.tables import give_layout, keep_keys, take_layout
 from polyplane.model.prediction import n_threads
 from polyplane.report.metrics import Evaluation, as_labels_of, other_spellings
 
@@ -242,6 +242,7 @@ def _from_memory(job: Job) -> tuple[Any, Any]:
     """What begins and what resumes a fit of all rows."""
     start = time.perf_counter()
     rows = _rows(job)
+    keeps_keys = job.request.scale == "none" and keep_keys(job.estimator, rows.layout)
     job.screen.note(f"Reading {', '.join(job.request.data)}.")
     X, y = joined(rows.all_chunks())
     tell_of_bad_rows(rows, job.screen)
@@ -254,6 +255,8 @@ def _from_memory(job: Job) -> tuple[Any, Any]:
     if job.saved.scaler is None:
         job.saved.scaler = scaler_of_rows(job.request.scale, X)
     X = scaled(job.saved.scaler, X)
+    if keeps_keys and rows.layout.sources:  # which the estimator then keeps, and may add to
+        X, job.saved.layout = LaidOut(X, rows.layout), None
     job.n_rows, job.n_skipped = X.shape[0], rows.bad.n_skipped
     job.seconds["reading"] = time.perf_counter() - start
     return lambda: job.estimator.fit(X, y), lambda: job.estimator.resume(X, y)

@@ -5,8 +5,9 @@ Label     a column by name or by position (0 is the first, -1 the last), None fo
           first file a column called label, class, target or y, else the last.
 Sources   the other columns, each of one of the `kinds`.
 X         numbers and dates come first, in the order of the table, then pairs of a source and a
-          value (see `categories`). It is CSR if there are categories, texts or dates, and else
-          dense: always, so that all chunks of a file and of its test part are stored alike.
+          value (see `categories`), then target statistics, if a training chose some (see
+          `statistics`). It is CSR if there are categories, texts or dates, and else dense: always,
+          so that all chunks of a file and of its test part are stored alike.
 Missing   no value, NaN, or a text such as ? and NA. Under "fill" a missing number is the median of
           its column, and sets the pair (column, missing) if there were gaps in training; a missing
           category is a category of its own. Else it is an error in its row, or read as 0 (a text
@@ -42,6 +43,7 @@ from polyplane.data.table.kinds import (
     SECONDS,
     UNKNOWN,
 )
+from polyplane.data.table.statistics import Key, KeyedRows, TargetStatistics
 
 __all__ = [
     "AUTO",
@@ -50,6 +52,7 @@ __all__ = [
     "FILL",
     "SKIP",
     "ZERO",
+    "LaidOut",
     "Layout",
     "Places",
     "Source",
@@ -101,6 +104,20 @@ class Source(NamedTuple):
         return self.kind in NUMERIC and (self.origin, self.unit) != (0.0, 1.0)
 
 
+@dataclass(frozen=True)
+class LaidOut:
+    """Rows of X that a layout has made, and the layout."""
+
+    X: Any
+    layout: "Layout"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return rows and columns."""
+        shape: tuple[int, int] = self.X.shape
+        return shape
+
+
 @dataclass
 class Layout:
     """Which columns rows are made of, and what became of them; empty until a table is read."""
@@ -114,6 +131,10 @@ class Layout:
     missing: str = FILL
     grows: bool = True  # with each chunk; else it is learned from a whole table
     is_learned: bool = False  # kinds, medians and first categories are known
+    statistics: TargetStatistics | None = None  # that a training chose
+    keeps_keys: bool = field(default=False, compare=False)  # for a training: see `keyed`
+    keys: Sequence[Key] | None = field(default=None, compare=False)  # known once keys are kept
+    keyed: KeyedRows | None = field(default=None, repr=False, compare=False)  # of the latest rows
     is_begun: bool = field(default=False, compare=False)  # a block has been looked at
     n_left_out: int = field(default=0, compare=False)  # rows without a value, under SKIP
     gaps: dict[str, int] = field(default_factory=dict, compare=False)  # missing values, by source
@@ -150,9 +171,24 @@ class Layout:
         return kinds <= {*NUMERIC, ASIDE} and not self.categories.n_hash
 
     @property
+    def width_without_statistics(self) -> int:
+        """Number of columns of X that are numbers, dates, and pairs of a source and a value."""
+        return len(self.number_sources) + self.categories.width
+
+    @property
     def width(self) -> int:
         """Columns of X."""
-        return len(self.number_sources) + self.categories.width
+        n_statistics = 0 if self.statistics is None else self.statistics.width
+        return self.width_without_statistics + n_statistics
+
+    def for_training(self) -> "Layout":
+        """Return a copy that gives X no target statistics, but keeps the keys of rows instead.
+
+        Rows of a training have statistics of their own, from which their labels are left out.
+        """
+        made = self.copied()
+        made.statistics, made.keeps_keys, made.keys, made.keyed = None, True, None, None
+        return made
 
     @property
     def set_aside(self) -> list[str]:
@@ -160,19 +196,36 @@ class Layout:
         return [source.name for source in self.sources if source.kind == ASIDE]
 
     def sources_of_columns(self) -> Array | None:
-        """The source of each column of X; None where they are hashed together."""
+        """The source of each column of X but target statistics; None where they are hashed."""
         if self.categories.n_hash:
             return None
         places = {source.name: place for place, source in enumerate(self.sources)}
         pairs = [places[pair.source] for pair in self.categories.numbers]
         return np.array([*self.number_sources, *pairs], np.int32)
 
+    def explained_columns(self) -> tuple[Array | None, Array]:
+        """Return the source as which each column of X is explained, and pairs of sources.
+
+        Statistics of a pair of keys are explained as the pair, which stands behind the sources.
+        """
+        sources = self.sources_of_columns()
+        if sources is None or self.statistics is None:
+            return sources, np.empty((0, 2), np.int32)
+        places = self.statistics.places()
+        pairs = sorted({one for one in places if len(one) > 1})
+        numbers = {pair: len(self.sources) + k for k, pair in enumerate(pairs)}
+        behind = [one[0] if len(one) == 1 else numbers[one] for one in places]
+        return np.append(sources, behind).astype(np.int32), np.array(pairs, np.int32).reshape(-1, 2)
+
     @property
     def feature_names(self) -> list[str]:
         """What the columns of X mean, as far as they are known; hashed ones are numbered."""
         numbers = [self.sources[i].name for i in self.number_sources]
         pairs = [pair.name for pair in self.categories.numbers]
-        return numbers + pairs + [f"hash {k}" for k in range(self.categories.n_hash)]
+        pairs += [f"hash {k}" for k in range(self.categories.n_hash)]
+        names = [source.name for source in self.sources]
+        behind = [] if self.statistics is None else self.statistics.names(names)
+        return numbers + pairs + behind
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a model file."""
@@ -187,6 +240,7 @@ class Layout:
             "missing": self.missing,
             "grows": self.grows,
             "is_learned": self.is_learned,
+            "statistics": None if self.statistics is None else self.statistics.to_dict(),
         }
 
     @staticmethod
@@ -210,6 +264,9 @@ class Layout:
             str(plain["missing"]),
             bool(plain["grows"]),
             bool(plain["is_learned"]),
+            None
+            if plain["statistics"] is None
+            else TargetStatistics.from_dict(plain["statistics"], len(sources)),
         )
 
 

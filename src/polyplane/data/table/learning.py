@@ -43,7 +43,8 @@ def learn_kinds(others: Mapping[int, Any], layout: Layout) -> None:
     for i, cells in open_ones.items():
         is_empty = cells.n_missing == cells.codes.size
         kind = CATEGORY if is_empty and layout.grows else _kind_of(layout.sources[i], cells)
-        if kind == CATEGORY and not layout.grows and _says_nothing(cells):
+        is_whole = not layout.grows and not layout.keeps_keys  # statistics know rare values, too
+        if kind == CATEGORY and is_whole and _says_nothing(cells):
             kind = ASIDE
         layout.sources[i] = layout.sources[i]._replace(kind=kind)
 

@@ -23,7 +23,7 @@ from polyplane.data.table.blocks import (
     scaled,
 )
 from polyplane.data.table.categories import MISSING, VALUE, Facet, WordFacet, word_facet
-from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, TEXT
+from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMBER, NUMERIC, TEXT
 from polyplane.data.table.layout import FILL, Layout, Source
 from polyplane.data.table.learning import (
     check_something_is_left,
@@ -37,6 +37,14 @@ from polyplane.data.table.learning import (
 )
 from polyplane.data.table.moments import PARTS, days_of, part_of
 from polyplane.data.table.spelling import respelled
+from polyplane.data.table.statistics import (
+    Key,
+    KeyedRows,
+    entries_with_columns,
+    keyed_rows,
+    keys_of,
+    one_after_the_other,
+)
 from polyplane.data.table.texts import NONE, Texts, merged, strings_of
 from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.jit import jit
@@ -125,11 +133,48 @@ def _matrix(block: TableBlock, layout: Layout, path: Any) -> Any:
         layout.is_learned = True
         check_something_is_left(layout, path)
         remark_aside(layout, path)
+    keyed = _keyed(block, numbers, layout)
     numbers = _filled(numbers, lacks, layout, block.is_bytes and layout.is_dense)
     if layout.is_frozen and not learns and largest_magnitude(numbers) > LARGEST:
         numbers = np.clip(numbers, np.float32(-LARGEST), np.float32(LARGEST))
     tables = [layout.categories.table_of(facet) for facet in facets]
-    return _written(numbers, facets, tables, layout)
+    rows = _written(numbers, facets, tables, layout)
+    if layout.statistics is not None and keyed is not None:
+        behind = layout.statistics.columns(keyed)
+        entries = entries_with_columns(rows.data, rows.indices, rows.indptr, behind, rows.shape[1])
+        rows = sp.csr_matrix(entries, shape=(len(behind), layout.width))
+    return rows
+
+
+def _keyed(block: TableBlock, numbers: Array, layout: Layout) -> KeyedRows | None:
+    """Return the keys of rows where target statistics need them; a training keeps them apart."""
+    if not layout.keeps_keys:
+        keys = None if layout.statistics is None else layout.statistics.keys
+        return None if keys is None else _with_keys(block, numbers, layout, keys)
+    if layout.keys is None:
+        kinds = [source.kind for source in layout.sources]
+        categories = {i: cells for i, cells in block.others.items() if kinds[i] == CATEGORY}
+        columns = {
+            i: numbers[:, k].astype(np.float32)
+            for k, i in enumerate(layout.number_sources)
+            if kinds[i] == NUMBER and not layout.sources[i].is_scaled
+        }
+        layout.keys = keys_of(categories, columns)
+    keyed = _with_keys(block, numbers, layout, layout.keys)
+    layout.keyed = one_after_the_other(layout.keyed, keyed)
+    return None
+
+
+def _with_keys(block: TableBlock, numbers: Array, layout: Layout, keys: Sequence[Key]) -> KeyedRows:
+    """Return the values of these keys, which are texts or numbers."""
+    columns = {i: k for k, i in enumerate(layout.number_sources)}
+    cells = [
+        block.others[key.place]
+        if key.place in block.others
+        else numbers[:, columns[key.place]].astype(np.float32)
+        for key in keys
+    ]
+    return keyed_rows(keys, cells, len(numbers))
 
 
 def _gaps_of(block: TableBlock, numbers: Array) -> Array | None:

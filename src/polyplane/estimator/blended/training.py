@@ -24,6 +24,7 @@ class Member:
     weight: float  # factor of its scores: the share, times what makes them log-odds
     estimator: Any
     is_done: bool = True  # False while it is still to be trained on all rows
+    statistics: str = "none"  # target statistics that it reads
 
     @property
     def training(self) -> Any:

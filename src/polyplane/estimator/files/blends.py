@@ -31,6 +31,7 @@ from polyplane.model.format.schema import (
     Settings,
     Table,
     Text,
+    Word,
     Writer,
 )
 from polyplane.model.prediction import FittedModel
@@ -62,6 +63,7 @@ class _PlainMember(NamedTuple):
     settings: dict[str, Any]
     model: Any  # as a file of its own would hold it, without arrays; None before its first row
     shape: Any  # of planes that predict, which are left out
+    statistics: str  # target statistics that it reads
 
 
 MEMBER = Table(
@@ -74,6 +76,7 @@ MEMBER = Table(
         "settings": Settings(),
         "model": Json(),
         "shape": Maybe(Many(Count())),
+        "statistics": Word(("none", "target")),
     },
 )
 
@@ -134,8 +137,9 @@ def _plain(
         shape = None if found.shape_of_planes is None else list(found.shape_of_planes)
         out.arrays.update({f"{path}.{name}": array for name, array in found.arrays.items()})
     return _PlainMember(
-        member.name, member.share, member.weight, member.is_done, settings, model, shape
-    )
+        member.name, member.share, member.weight, member.is_done, settings, model, shape,
+        member.statistics,
+    )  # fmt: skip
 
 
 # ---- reading -----------------------------------------------------------------------------
@@ -190,12 +194,15 @@ def _member(
     unpack: Callable[[PackedModel], Any],
 ) -> Member:
     if plain.model is None:
-        return Member(plain.recipe, plain.share, plain.weight, made(plain.settings), plain.done)
+        estimator = made(plain.settings)
+        return Member(
+            plain.recipe, plain.share, plain.weight, estimator, plain.done, plain.statistics
+        )
     own = {name[len(path) :]: one for name, one in arrays.items() if name.startswith(path)}
     shape = None if plain.shape is None else tuple(plain.shape)
     estimator = unpack(PackedModel(json.dumps(plain.model), own, shape))
     need(type(estimator) is type(made({})), "a member is of another algorithm")
-    return Member(plain.recipe, plain.share, plain.weight, estimator, plain.done)
+    return Member(plain.recipe, plain.share, plain.weight, estimator, plain.done, plain.statistics)
 
 
 def _check_member(member: Member, training: BlendedTraining) -> None:

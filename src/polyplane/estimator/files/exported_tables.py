@@ -3,15 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from polyplane.data.table.categories import MISSING, REST, VALUE, WORD, Pair
 from polyplane.data.table.kinds import ASIDE, CATEGORY, DATE, NUMERIC, TEXT
 from polyplane.data.table.layout import FILL, Layout, Source
 from polyplane.data.table.moments import PARTS
 from polyplane.data.table.spelling import other_spellings
+from polyplane.data.table.statistics import Key
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.engine.inspection import LARGEST
 from polyplane.model.export import table_input
-from polyplane.model.export.table_input import NONE, TableColumn, TableInput
+from polyplane.model.export.table_input import (
+    NONE,
+    TableColumn,
+    TableInput,
+    TableKey,
+    TableStatistic,
+)
 from polyplane.model.format.model_file import ModelError
 
 __all__ = ["exported_table"]
@@ -44,7 +53,28 @@ def exported_table(
         replace(column, number=next(numbered)) if _has_number(column) else column
         for column in named
     ]
-    return TableInput(placed, width, MISSING_TEXTS, LARGEST)
+    return TableInput(placed, width, MISSING_TEXTS, LARGEST, *_statistics(layout))
+
+
+def _statistics(layout: Layout) -> tuple[list[TableKey], list[TableStatistic]]:
+    """Return the keys of target statistics by the columns that are read, and the statistics."""
+    if layout.statistics is None:
+        return [], []
+    read = [place for place, source in enumerate(layout.sources) if source.kind != ASIDE]
+    keys = [_key(key, read.index(key.place)) for key in layout.statistics.keys]
+    found = [
+        TableStatistic(one.keys, one.codes, one.values, one.rest)
+        for one in layout.statistics.statistics
+    ]
+    return keys, found
+
+
+def _key(key: Key, column: int) -> TableKey:
+    if isinstance(key.values, np.ndarray):
+        return TableKey(column, {}, key.values, len(key.values))
+    codes = {value: code for code, value in enumerate(key.values.to_pylist())}
+    others = {other: code for value, code in codes.items() for other in other_spellings(value)}
+    return TableKey(column, others | codes, np.empty(0, np.float32), len(codes))
 
 
 def _has_number(column: TableColumn) -> bool:

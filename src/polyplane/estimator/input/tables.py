@@ -15,12 +15,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, rows_of
-from polyplane.data.table.layout import Layout
+from polyplane.data.table.layout import LaidOut, Layout
+from polyplane.data.table.statistics import KeyedRows
 from polyplane.engine.inspection import largest_magnitude
 
 __all__ = [
-    "TableRows", "give_layout", "layout_of", "rows_of_table", "take_layout", "width_of",
-    "without_layout",
+    "TableRows", "give_layout", "keep_keys", "keep_keys_again", "layout_of", "rows_of_table",
+    "take_keys", "take_layout", "width_of", "without_layout",
 ]  # fmt: skip
 
 FROM_DTYPE = "from_dtype"
@@ -95,6 +96,8 @@ def rows_of_table(estimator: Any, X: Any, begins: bool, grows: bool) -> Any:
 
     `begins`: a new layout is learned, and `grows` with later chunks if it is learned from one.
     """
+    if isinstance(X, LaidOut):
+        return _of_layout(estimator, X, begins)
     if isinstance(X, list | tuple):
         X = _array_of(X)
     is_table = is_frame(X) or has_texts(X)
@@ -121,6 +124,43 @@ def rows_of_table(estimator: Any, X: Any, begins: bool, grows: bool) -> Any:
     return rows_of(frame, estimator.layout_)
 
 
+def _of_layout(estimator: Any, rows: LaidOut, begins: bool) -> Any:
+    """Rows of X that a layout has made, which the estimator takes over when a fit begins."""
+    layout = layout_of(estimator)
+    if begins or layout is None:
+        estimator.n_features_in_ = rows.layout.width
+        vars(estimator).pop("feature_names_in_", None)
+        give_layout(estimator, rows.layout)
+    else:
+        layout.keys, layout.keyed = rows.layout.keys, rows.layout.keyed
+    return rows.X
+
+
+def take_keys(estimator: Any) -> KeyedRows | None:
+    """Return the keys of the rows that were read last, which are kept no longer."""
+    layout = layout_of(estimator)
+    if layout is None:
+        return None
+    keyed, layout.keyed = layout.keyed, None
+    return keyed
+
+
+def keep_keys(estimator: Any, layout: Layout) -> bool:
+    """Have a layout keep the keys of rows if the estimator takes them; return whether it does."""
+    if layout.grows and layout.is_learned:
+        return False
+    layout.keeps_keys = bool(getattr(estimator, "KEEPS_KEYS", False))
+    layout.statistics, layout.keys, layout.keyed = None, None, None
+    return layout.keeps_keys
+
+
+def keep_keys_again(estimator: Any) -> None:
+    """Have the rows of a training that goes on read without target statistics, with their keys."""
+    layout = layout_of(estimator)
+    if layout is not None and not layout.grows:
+        estimator.layout_ = layout.for_training()
+
+
 def _has_gaps(estimator: Any, X: Any) -> bool:
     """Whether X is an array of numbers of which some are missing: a table without names."""
     is_numbers = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
@@ -143,7 +183,7 @@ def _array_of(rows: Any) -> Any:
 
 def _learned(estimator: Any, frame: Frame, grows: bool) -> Any:
     """Rows of the frame from which the layout is learned."""
-    layout = Layout(grows=grows)
+    layout = Layout(grows=grows, keeps_keys=getattr(estimator, "KEEPS_KEYS", False) and not grows)
     rows = rows_of(frame, layout, _categorical(estimator, frame))
     aside = ", ".join(map(repr, layout.set_aside))
     if aside:

@@ -137,7 +137,7 @@ class PlanePrediction:
         """
         n_columns, names = self._training.n_columns, vars(self).get("feature_names_in_")
         layout = layout_of(self)
-        shown_as = None if layout is None else layout.sources_of_columns()
+        shown_as, pairs = (None, None) if layout is None else layout.explained_columns()
         if layout is not None and shown_as is None:
             names = layout.feature_names
         explainer = Explainer(
@@ -152,7 +152,10 @@ class PlanePrediction:
             explainer = explainer.with_reference(self._read(reference)[0])
         rows, _, n_jobs = self._read(X)
         what_if = WhatIf(self.predict, layout, X, reference)
-        return replace(explainer.explain(rows, n_jobs), alternatives=what_if.smallest_changes)
+        found = explainer.explain(rows, n_jobs)
+        if pairs is not None and len(pairs) > 0:
+            found = replace(found, contributions=_with_pairs_shared(found.contributions, pairs))
+        return replace(found, alternatives=what_if.smallest_changes)
 
     @property
     def feature_importances_(self) -> Array:
@@ -255,3 +258,12 @@ def wrong_rows_of(
 ) -> Array:
     """Which rows a training of the machine gets wrong."""
     return machine._wrong_rows(training, data, order)
+
+
+def _with_pairs_shared(contributions: Array, pairs: Array) -> Array:
+    """Return contributions of columns; what pairs behind them give is shared by halves."""
+    n_columns = contributions.shape[1] - len(pairs)
+    shared = contributions[:, :n_columns].copy()
+    for k, pair in enumerate(pairs.tolist()):
+        shared[:, pair] += contributions[:, n_columns + k, None] / 2
+    return shared

@@ -5,6 +5,7 @@ Numbers     double, NaN where there is none: the median then, and the column of 
 Dates       double, seconds since 1970 by the clock of the column.
 Categories  const char *, UTF-8, NULL where there is none; found by halving in sorted tables,
             without the blanks around them.
+Statistics  of values and pairs of values: by halving in sorted tables of codes.
 Free text   is refused: a table that has some is exported to ONNX.
 """
 
@@ -146,6 +147,44 @@ static inline void name_category(float *x, const char *text, int32_t table, int3
 }
 """
 
+STATISTICS = """
+/* The code of a number among those that rise, that of a missing one, or -1. */
+static inline int64_t name_number_code(double value, int32_t first, int32_t n) {
+    int32_t low = first, high = first + n;
+    float number = (float)value;
+    if (value != value) return n;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (NAME_KEY_NUMBERS[middle] < number) low = middle + 1;
+        else high = middle;
+    }
+    return low < first + n && NAME_KEY_NUMBERS[low] == number ? low - first : -1;
+}
+
+static inline int64_t name_text_code(const char *text, int32_t table, int32_t missing) {
+    size_t n = name_trimmed(&text);
+    if (name_is_missing(text, n)) return missing;
+    int32_t found = name_find(text, n, NAME_TEXT_STARTS[table], NAME_TEXT_STARTS[table + 1]);
+    return found < 0 ? -1 : NAME_TEXT_CODES[found];
+}
+
+static inline int64_t name_pair_code(int64_t first, int64_t second, int64_t n) {
+    return first < 0 || second < 0 ? -1 : first * n + second;
+}
+
+/* Numbers of a code into x from column j on; those of codes that are not met are the last. */
+static inline void name_statistic(float *x, int32_t j, int64_t code, int32_t k) {
+    int32_t low = NAME_STATISTIC_STARTS[k], end = NAME_STATISTIC_STARTS[k + 1] - 1, high = end;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (NAME_STATISTIC_CODES[middle] < code) low = middle + 1;
+        else high = middle;
+    }
+    if (low == end || NAME_STATISTIC_CODES[low] != code) low = end;
+    for (int32_t c = 0; c < NAME_N_STATISTIC; c++) x[j + c] = NAME_STATISTIC_VALUES[low][c];
+}
+"""
+
 SCORES = """
 /* Score of each class on a row. */
 static inline void name_scores($row, float *scores) {
@@ -219,6 +258,8 @@ def write_table(header: Header, table: TableInput) -> str:
         header.code(DATES)
     if texts:
         _write_texts(header, table, texts)
+    if table.statistics:
+        _write_statistics(header, table, texts)
     _write_columns(header, table, fields, texts, dates)
     return "const name_row *row"
 
@@ -239,7 +280,7 @@ def _write_struct(header: Header, table: TableInput, fields: Sequence[str]) -> N
 def _write_texts(header: Header, table: TableInput, texts: Sequence[TableColumn]) -> None:
     """All texts in one table, those that say that a value is missing first."""
     known: list[Mapping[str, int]] = [dict.fromkeys(table.missing_texts, NONE)]
-    known += [column.values for column in texts]
+    known += [_all_texts(table, column) for column in texts]
     sorted_texts = [_sorted(values) for values in known]
     header.texts("TEXTS", [text for values in sorted_texts for text in values])
     pairs = zip(known, sorted_texts, strict=True)
@@ -248,6 +289,35 @@ def _write_texts(header: Header, table: TableInput, texts: Sequence[TableColumn]
     header.table("TEXT_STARTS", np.cumsum([0, *map(len, sorted_texts)]).astype(np.int32))
     header.code(TEXTS)
     header.code(CATEGORIES)
+
+
+def _write_statistics(header: Header, table: TableInput, texts: Sequence[TableColumn]) -> None:
+    """Codes of texts where the texts stand, numbers that are keys, and the tables of numbers."""
+    codes = {table.columns[key.column].name: key.codes for key in table.keys if key.codes}
+    placed = [NONE] * len(_sorted(table.missing_texts))
+    for column in texts:
+        known = codes.get(column.name, {})
+        placed += [known.get(text, NONE) for text in _sorted(_all_texts(table, column))]
+    header.table("TEXT_CODES", np.array(placed, np.int32))
+    numbers = [key.numbers for key in table.keys]
+    header.table("KEY_NUMBERS", np.concatenate([*numbers, np.zeros(1, np.float32)]))
+    sizes = [one.codes.size + 1 for one in table.statistics]  # the last is that of all others
+    header.table("STATISTIC_STARTS", np.cumsum([0, *sizes]).astype(np.int32))
+    last = np.full(1, NONE, np.int64)
+    all_codes = [part for one in table.statistics for part in (one.codes, last)]
+    header.table("STATISTIC_CODES", np.concatenate(all_codes))
+    values = [part for one in table.statistics for part in (one.values, one.rest[None])]
+    header.table("STATISTIC_VALUES", np.vstack(values))
+    header.code("\n")
+    header.define("N_STATISTIC", table.statistics[0].rest.size)
+    header.code(STATISTICS)
+
+
+def _all_texts(table: TableInput, column: TableColumn) -> dict[str, int]:
+    """Return the values of a category, those that only statistics know among them, by column."""
+    of_keys = [key.codes for key in table.keys if table.columns[key.column] is column]
+    known = {text: column.rest for codes in of_keys for text in codes}
+    return {**known, **column.values}
 
 
 def _sorted(texts: Iterable[str]) -> list[str]:
@@ -281,4 +351,31 @@ def _write_columns(
         else:
             call = f"category(x, {field}, {1 + texts.index(column)}, {column.rest}, {missing})"
         header.parts.append(f"    {header.name}_{call};\n")
+    for line in _statistic_calls(table, fields, texts):
+        header.parts.append(f"    {line.replace('name_', f'{header.name}_')};\n")
     header.code("}\n")
+
+
+def _statistic_calls(
+    table: TableInput, fields: Sequence[str], texts: Sequence[TableColumn]
+) -> list[str]:
+    """Return the code of each key, and a call for each statistic."""
+    lines, first = [], 0
+    for k, key in enumerate(table.keys):
+        field = f"row->{fields[key.column]}"
+        if key.codes:
+            place = 1 + texts.index(table.columns[key.column])
+            lines.append(f"int64_t key_{k} = name_text_code({field}, {place}, {key.missing})")
+        else:
+            lines.append(f"int64_t key_{k} = name_number_code({field}, {first}, {key.missing})")
+            first += key.numbers.size
+    j = table.width - table.n_statistics
+    for k, statistic in enumerate(table.statistics):
+        code = f"key_{statistic.keys[0]}"
+        if len(statistic.keys) > 1:
+            second = statistic.keys[1]
+            n_codes = table.keys[second].missing + 1
+            code = f"name_pair_code({code}, key_{second}, {n_codes})"
+        lines.append(f"name_statistic(x, {j}, {code}, {k})")
+        j += statistic.rest.size
+    return lines

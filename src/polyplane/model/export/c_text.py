@@ -13,7 +13,9 @@ __all__ = ["Header", "literal", "quoted"]
 
 MOST_NUMBERS = 1 << 22  # of which compilers make something in a minute
 WIDTH = 100
-TYPES = {"f4": ("float", "f"), "f8": ("double", ""), "i4": ("int32_t", "")}
+TYPES = {
+    "f4": ("float", "f"), "f8": ("double", ""), "i4": ("int32_t", ""), "i8": ("int64_t", "LL"),
+}  # fmt: skip
 SAFE = re.compile(rb"[A-Za-z0-9 _.,:;+*/=<>()|~^&%$#@!'{}\[\]-]")  # without ?: trigraphs
 
 
@@ -37,7 +39,7 @@ class Header:
         self.code(f"#define NAME_{key} {text}\n")
 
     def table(self, key: str, values: Array) -> None:
-        """Numbers of float32, float64 or int32, in one or two dimensions."""
+        """Numbers of float32, float64, int32 or int64, in one or two dimensions."""
         self.check_room(values.size)
         self.n_numbers += values.size
         kind, _ = TYPES[values.dtype.str[1:]]

@@ -9,8 +9,10 @@ Texts       string. ONNX has no operator that trims or splits: a Tokenizer, whic
 Categories  a LabelEncoder gives the column of X, that of the rest for unknown values.
 Words       are found by a Tokenizer in small letters, which are a StringNormalizer's: it knows
             the letters of ASCII. Words are known with other capitals, too: see `_with_capitals`.
+Statistics  a LabelEncoder gives the code of a value, another the row of a code, or of a pair of
+            codes, in a table of numbers whose last row is that of all other values.
 X           numbers, and behind them zeros into which a ScatterElements writes ones; what sets no
-            column writes into one more, which is cut off.
+            column writes into one more, which is cut off. Target statistics come last.
 """
 
 import functools
@@ -18,7 +20,7 @@ import itertools
 import math
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ from polyplane.model.export.table_input import (
     WORDS,
     TableColumn,
     TableInput,
+    TableKey,
+    TableStatistic,
 )
 
 __all__ = ["ROWS", "input_names", "table_inputs", "table_rows"]
@@ -107,14 +111,16 @@ def table_rows(graph: Graph, table: TableInput, names: list[str]) -> str:
         told = np.flatnonzero(missing != NONE)
         if told.size:
             lacks = graph.add("Gather", lacks, told, axis=1)
-            entries.append(graph.add("Where", lacks, missing[told], np.int64(table.width)))
+            entries.append(graph.add("Where", lacks, missing[told], np.int64(table.end_of_pairs)))
     for column, name in zip(table.columns, names, strict=True):
         if column.kind == DATE:
             entries += _date(graph, column, name, table)
         elif column.kind != NUMBER:
             entries += _TEXT_ENTRIES[column.kind](graph, column, texts[name], table)
-    if table.width > table.n_numbers:
+    if table.n_pairs > 0:
         parts.append(_ones(graph, entries, table, ROWS if table.is_of_numbers else names[0]))
+    codes = [_codes(graph, key, names[key.column], texts, table) for key in table.keys]
+    parts += [_looked_up(graph, one, table, codes) for one in table.statistics]
     return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
 
 
@@ -140,7 +146,7 @@ def _numbers(graph: Graph, table: TableInput, names: list[str]) -> str | None:
 
 def _ones(graph: Graph, entries: list[str], table: TableInput, of_rows: str) -> str:
     """The columns of X behind the numbers, 1 where an entry names them."""
-    n_pairs = table.width - table.n_numbers
+    n_pairs = table.n_pairs
     n_rows = graph.add("Slice", graph.add("Shape", of_rows), np.array([0]), np.array([1]))
     shape = graph.add("Concat", n_rows, np.array([n_pairs + 1]), axis=0)
     zeros = graph.add("ConstantOfShape", shape, value=_one_number(0))
@@ -155,6 +161,46 @@ def _ones(graph: Graph, entries: list[str], table: TableInput, of_rows: str) -> 
 
 def _one_number(number: float) -> Any:
     return numpy_helper.from_array(np.array([number], np.float32))
+
+
+# ---- target statistics -------------------------------------------------------------------
+
+
+def _codes(
+    graph: Graph, key: TableKey, name: str, texts: Mapping[str, str], table: TableInput
+) -> str:
+    """Return the code of each row's value, -1 where it is not known, as a column."""
+    if key.codes:
+        known = {**key.codes, **dict.fromkeys(table.missing_texts, key.missing)}
+        return graph.add(
+            "LabelEncoder", texts[name], domain="ai.onnx.ml", keys_strings=list(known),
+            values_int64s=list(known.values()), default_int64=-1,
+        )  # fmt: skip
+    found = graph.add(
+        "LabelEncoder", name, domain="ai.onnx.ml", keys_floats=key.numbers.tolist(),
+        values_int64s=list(range(key.numbers.size)), default_int64=-1,
+    )  # fmt: skip
+    return graph.add("Where", graph.add("IsNaN", name), np.int64(key.missing), found)
+
+
+def _looked_up(
+    graph: Graph, statistic: TableStatistic, table: TableInput, codes: Sequence[str]
+) -> str:
+    """Return the numbers of each row's value, or pair of values."""
+    code = codes[statistic.keys[0]]
+    for k in statistic.keys[1:]:
+        least = graph.add("Min", code, codes[k])
+        scaled = graph.add("Mul", code, np.int64(table.keys[k].missing + 1))
+        joined = graph.add("Add", scaled, codes[k])
+        code = graph.add("Where", graph.add("Less", least, np.int64(0)), np.int64(-1), joined)
+    n_entries = statistic.codes.size
+    place = graph.add(
+        "LabelEncoder", code, domain="ai.onnx.ml", keys_int64s=[-1, *statistic.codes.tolist()],
+        values_int64s=[n_entries, *range(n_entries)], default_int64=n_entries,
+    )  # fmt: skip
+    values = np.vstack([statistic.values, statistic.rest])
+    found = graph.add("Gather", values, place, axis=0)
+    return graph.add("Reshape", found, np.array([-1, statistic.rest.size]))
 
 
 # ---- categories and words ----------------------------------------------------------------
@@ -199,9 +245,9 @@ def _words(graph: Graph, column: TableColumn, texts: str, table: TableInput) -> 
     found = _encoded(graph, words, _with_capitals(column.values), NONE, table)
     blanks = dict.fromkeys(table.missing_texts, 1)
     lacks = graph.cast(_encoded(graph, texts, blanks, 0, table), np.bool_)
-    entries = [graph.add("Where", lacks, np.int64(table.width), found)]
+    entries = [graph.add("Where", lacks, np.int64(table.end_of_pairs), found)]
     if column.missing != NONE:
-        places = np.int64(column.missing), np.int64(table.width)
+        places = np.int64(column.missing), np.int64(table.end_of_pairs)
         entries.append(graph.add("Where", lacks, *places))
     return entries
 
@@ -244,7 +290,7 @@ def _encoded(
     graph: Graph, texts: str, places: Mapping[str, int], other: int, table: TableInput
 ) -> str:
     """Whole numbers of texts; no column of X is the one behind the last."""
-    spare = table.width
+    spare = table.end_of_pairs
     return graph.add(
         "LabelEncoder", texts, domain="ai.onnx.ml", keys_strings=list(places),
         values_int64s=[spare if place == NONE else place for place in places.values()],
@@ -280,9 +326,9 @@ def _date(graph: Graph, column: TableColumn, name: str, table: TableInput) -> li
             value = graph.add("Mod", graph.add("Add", day, monday), np.int64(7))
         else:
             value = _month(graph, day)
-        places = np.where(places == NONE, table.width, places)
+        places = np.where(places == NONE, table.end_of_pairs, places)
         found = graph.add("Gather", places, value)
-        entries.append(graph.add("Where", lacks, np.int64(table.width), found))
+        entries.append(graph.add("Where", lacks, np.int64(table.end_of_pairs), found))
     return entries
 
 

@@ -7,9 +7,11 @@ it down. A table of nothing but numbers is read as rows of numbers, any other co
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from polyplane.arrays import Array
+
 __all__ = [
     "CATEGORY", "DATE", "MICROSECONDS_A_DAY", "NONE", "NUMBER", "PARTS", "WORDS", "TableColumn",
-    "TableInput",
+    "TableInput", "TableKey", "TableStatistic",
 ]  # fmt: skip
 
 NUMBER, DATE, CATEGORY, WORDS = "number", "date", "category", "words"
@@ -40,6 +42,26 @@ class TableColumn:
 
 
 @dataclass(frozen=True)
+class TableKey:
+    """A column by whose values numbers are looked up; each value has a code."""
+
+    column: int  # place among the columns that are read
+    codes: Mapping[str, int]  # of texts; empty where the values are numbers
+    numbers: Array  # float32, rising: the code is the place; empty where the values are texts
+    missing: int  # code of a missing value; codes are below this one, -1 is not known
+
+
+@dataclass(frozen=True)
+class TableStatistic:
+    """Numbers of the values of a key, or of pairs of values."""
+
+    keys: Sequence[int]  # one or two, by place
+    codes: Array  # [entry] int64, rising: of a pair, first * (missing of the second + 1) + second
+    values: Array  # [entry, column] float32
+    rest: Array  # [column] float32, of all other values
+
+
+@dataclass(frozen=True)
 class TableInput:
     """The columns that are read, in the order of the table."""
 
@@ -47,6 +69,8 @@ class TableInput:
     width: int  # columns of X
     missing_texts: Sequence[str]  # that stand for no value
     largest: float  # number, on its scale, that is not read as less
+    keys: Sequence[TableKey] = ()
+    statistics: Sequence[TableStatistic] = ()  # the last columns of X, in this order
 
     @property
     def is_of_numbers(self) -> bool:
@@ -57,6 +81,21 @@ class TableInput:
     def n_numbers(self) -> int:
         """Columns of X that take numbers: the first ones."""
         return sum(column.number != NONE for column in self.columns)
+
+    @property
+    def n_statistics(self) -> int:
+        """Return the number of columns of X that are looked up: the last ones."""
+        return sum(one.rest.size for one in self.statistics)
+
+    @property
+    def n_pairs(self) -> int:
+        """Return the number of columns of X that are 1 or 0, behind the numbers."""
+        return self.end_of_pairs - self.n_numbers
+
+    @property
+    def end_of_pairs(self) -> int:
+        """Return the first column of X that is neither a number nor a pair."""
+        return self.width - self.n_statistics
 
     @property
     def sets_no_more(self) -> bool:

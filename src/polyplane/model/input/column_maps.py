@@ -439,12 +439,14 @@ def column_map(
     turns: bool = False,
     scores: str = "values",
     known_turn: Turn | None = None,
+    n_read: int | None = None,
 ) -> ColumnMap:
     """The map of this kind for dense or CSR rows, found from the rows of `order`.
 
     Columns left alone may leave out those that none of all rows uses. Texts and images are left
     alone, unless they must be mapped. Directions are there if it turns, and can: plain columns do
-    not. A `known_turn` gives the directions of another map of the same columns.
+    not. A `known_turn` gives the directions of another map of the same columns. Columns from
+    `n_read` on are there, but no feature is made of them.
     """
     if kind not in (AS_IS, *KINDS):
         raise ValueError(f"columns must be one of {', '.join((AS_IS, *KINDS))}, not {kind!r}.")
@@ -452,7 +454,7 @@ def column_map(
     used = _few_in_use(rows, n_columns) if may_leave_out and not must_map else None
     seen = rows if used is None else compact_rows(rows, used)
     n_features = n_columns if used is None else used.size
-    statistics = column_statistics(seen, order, n_features)
+    statistics = _read_only(column_statistics(seen, order, n_features), n_read)
     is_left_alone = kind == AS_IS or used is not None or not _is_tabular(statistics, order.size)
     if is_left_alone and not must_map:
         length = _root_mean_square_length(statistics) or 1.0
@@ -466,9 +468,21 @@ def column_map(
     if turn is not None:
         turned = turned_rows(rows, turn)
         statistics = column_statistics(turned, order, n_mapped)
+        statistics = _read_only(statistics, n_read, n_columns)
         values = _values(turned, some, n_mapped)
     table = _table([_column(kind, statistics, j, values[:, j], scores) for j in range(n_mapped)])
     return ColumnMap(table, n_columns, n_mapped + int(table.n_hats.sum()), 1.0, turn=turn)
+
+
+def _read_only(
+    statistics: ColumnStatistics, n_read: int | None, n_columns: int | None = None
+) -> ColumnStatistics:
+    """Return the statistics, as if columns between `n_read` and `n_columns` never changed."""
+    if n_read is None:
+        return statistics
+    deviation, is_binary = statistics.deviation.copy(), statistics.is_binary.copy()
+    deviation[n_read:n_columns], is_binary[n_read:n_columns] = 0, False
+    return statistics._replace(deviation=deviation, is_binary=is_binary)
 
 
 def can_turn(columns: ColumnMap) -> bool:
