@@ -135,7 +135,7 @@ def test_class_scores_follow_from_plane_scores_by_definition(hyperplanes, X, y, 
     expected = np.array([class_scores(model, by_plane) for by_plane in model.plane_scores(X)])
     if n_classes == 2:
         expected = expected[:, 1] - expected[:, 0]
-    if model._is_soft():  # whose exponentials are rounded
+    if model._record().is_soft:  # whose exponentials are rounded
         np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-5, atol=1e-4)
     else:
         np.testing.assert_array_equal(model.decision_function(X), expected)
@@ -177,7 +177,7 @@ def test_planes_are_those_of_training_oldest_first(hyperplanes, X, y):
 
 def test_the_intercept_of_a_plane_is_its_score_on_a_row_of_zeros(hyperplanes, X, y):
     model = hyperplanes.fit(X, y)
-    if model._is_soft() and model._training.own.columns.has_knots:
+    if model._record().is_soft and model._training.columns.map.has_knots:
         pytest.skip("the rank of a zero is not zero")
     [scores] = model.plane_scores(np.zeros((1, 5), np.float32))
     np.testing.assert_allclose(model.intercepts_, scores, rtol=1e-6)

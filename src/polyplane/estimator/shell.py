@@ -14,7 +14,6 @@ from joblib import effective_n_jobs
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.fitting.pass_watch import PassWatch, watch_of
 from polyplane.estimator.fitting.progress import progress
 from polyplane.estimator.fitting.resuming import (
@@ -32,16 +31,25 @@ from polyplane.estimator.input.validation import (
     check_class_weights,
     check_weights_are_known,
     codes_of,
+    mean_weight_is_one,
     read_matrix_and_labels,
     read_training,
     weighty,
 )
-from polyplane.estimator.online_classifier import TrainedClassifier, check_fitted
-from polyplane.estimator.parameters import check_parameters
+from polyplane.estimator.online_classifier import OnlineClassifier, check_fitted
+from polyplane.estimator.parameters import (
+    check_parameters,
+    is_flag,
+    one_of,
+    parameter,
+    with_parameters,
+)
 from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
 from polyplane.estimator.restoring import restoring
-from polyplane.training.family import Family, NewRows
-from polyplane.training.settings import Job, Settings
+from polyplane.training.family import Family
+from polyplane.training.finished import check_can_learn_on
+from polyplane.training.job import Job, NewRows
+from polyplane.training.settings import Settings
 from polyplane.training.state import EarlyStopping
 
 __all__ = ["AlgorithmClassifier", "Fit", "job_of"]
@@ -56,11 +64,31 @@ class Fit(NamedTuple):
     watch: PassWatch | None
 
 
-class AlgorithmClassifier(TrainedClassifier):
+@with_parameters
+class AlgorithmClassifier(OnlineClassifier):
     """An estimator that has an algorithm."""
 
     algorithm: ClassVar[Any]
     family: ClassVar[Family[Any]]
+
+    combine: str = parameter(
+        default="vote",
+        allowed=one_of("vote", "margin"),
+        meaning=(
+            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
+            "by their margins, cut to [-1, 1] and added."
+        ),
+    )
+    shuffle: bool = parameter(
+        default=True,
+        allowed=is_flag(),
+        meaning="Visit rows in a new random order in each pass.",
+    )
+    warm_start: bool = parameter(
+        default=False,
+        allowed=is_flag(),
+        meaning="Let `fit` go on from the model at hand instead of starting anew.",
+    )
 
     # ---- training ------------------------------------------------------------------------
 
@@ -95,6 +123,7 @@ class AlgorithmClassifier(TrainedClassifier):
             if before is not None:
                 check_can_learn_on(self)
             data, labels = self._read_training(X, y, None, sample_weight, before)
+            data = self._weighed(data)
             job = job_of(self, {})
             self.family.check(job, data, width_of(self))
             self._check_classes(labels)
@@ -102,13 +131,14 @@ class AlgorithmClassifier(TrainedClassifier):
             validation = self._read_validation(X_val, y_val, labels)
             watch = watch_of(self, eval_set, callbacks, labels)
             _check_one_way(X_val, eval_set)
-            rows = NewRows(data, labels, width_of(self), self._draw_seed())
+            goes_on = before is not None
+            rows = NewRows(data, labels, width_of(self), self._draw_seed(), goes_on=goes_on)
             found = self.algorithm.search(job, rows)
             job = job_of(self, found)
             training = before or self.family.new(job, rows)
-            seen = training.columns.for_training(data)
-            training = self._training = self.family.meet(job, training, rows, seen)
-            self.classes_, training.found = training.classes, found
+            training, seen = self.family.meet(job, training, rows)
+            training.found = found
+            self.become(training)
             training.watch = EarlyStopping()
             forget_stream(self)
             training.rows_seen, training.split_seed = seen_rows(data.labels), rows.seed
@@ -145,6 +175,7 @@ class AlgorithmClassifier(TrainedClassifier):
             training = self._training
             check_can_resume(self, training.is_unfinished)
             data, labels = self._read_training(X, y, None, sample_weight, training)
+            data = self._weighed(data)
             check_same_rows(self, seen_rows(data.labels), training.rows_seen)
             validation = self._read_validation(X_val, y_val, labels)
             watch = watch_of(self, eval_set, callbacks, labels, resumes=True)
@@ -166,16 +197,18 @@ class AlgorithmClassifier(TrainedClassifier):
             self.family.check_streamable(job, before is None)
             data, labels = self._read_training(X, y, classes, sample_weight, before, is_chunk=True)
             seed = self._draw_seed() if before is None else before.seed
-            rows = NewRows(data, labels, width_of(self), seed)
+            rows = NewRows(data, labels, width_of(self), seed, is_chunk=True)
             members = weighty(in_place(data.labels.size), data.weights)
             training, seen, members = self.family.meet_chunk(job, before, rows, members)
-            if before is None:
-                training.n_passes = 1
-            self._training, self.classes_ = training, training.classes
+            self.become(training)
             n_steps = self.family.count_chunk(job, training, seen, members)
             with progress(*self._shown(job, n_steps)) as report:
                 self.family.learn(job, training, seen, members, report)
         return self
+
+    def complete_stream(self) -> None:
+        """Do in the end of a stream what `fit` does; no rows are at hand."""
+        self.family.complete(job_of(self, {}), self._training, None, None)
 
     # ---- what these consist of -------------------------------------------------------------
 
@@ -193,6 +226,23 @@ class AlgorithmClassifier(TrainedClassifier):
         if before is not None:
             constant, known = before.constant, before.labels
         return read_training(self, X, y, classes, sample_weight, known, constant, is_chunk)
+
+    def _weighed(self, data: TrainingData) -> TrainingData:
+        """Return the rows of a fit with the weights that steps use."""
+        return mean_weight_is_one(data) if self.algorithm.is_soft else data
+
+    def read_rows(
+        self, X: Any, y: Any, classes: Any, before: Any, sample_weight: Any = None
+    ) -> NewRows:
+        """Return checked rows, for a training that others make."""
+        data, labels = self._read_training(X, y, classes, sample_weight, before)
+        self._check_classes(labels)
+        seed = self._draw_seed() if before is None else before.seed
+        return NewRows(data, labels, width_of(self), seed)
+
+    def become(self, training: Any) -> None:
+        """Take over a training that others have made."""
+        self._training, self.classes_ = training, training.classes
 
     def _constant(self) -> float:
         """Return the constant feature of rows of a new training."""
@@ -275,17 +325,10 @@ class AlgorithmClassifier(TrainedClassifier):
     def _shown(self, job: Job[Any], n_steps: int) -> tuple[str, int, bool, str]:
         return job.settings.name, n_steps, bool(self.verbose), self.family.unit
 
-    # ---- what is fitted --------------------------------------------------------------------
+    # ---- what is left ----------------------------------------------------------------------
 
-    @property
-    def n_iter_(self) -> int:
-        """Passes of the latest fit."""
-        check_fitted(self)
-        return int(self._training.n_passes)
-
-    @n_iter_.setter
-    def n_iter_(self, n_passes: int) -> None:
-        self._training.n_passes = n_passes
+    def _reached(self) -> Any:
+        return self.family.record(self.algorithm, self._training, self.combine)
 
 
 def error_of(estimator: Any, data: TrainingData, order: Array) -> float:

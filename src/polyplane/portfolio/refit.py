@@ -13,7 +13,6 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.estimator.blended.training import Member
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.fitting.resuming import interrupts_wait
 from polyplane.estimator.fitting.side_by_side import for_each
@@ -23,6 +22,7 @@ from polyplane.portfolio.blend import calibration_of, matching_factor
 from polyplane.portfolio.expected import Score, score_of
 from polyplane.portfolio.split import taken
 from polyplane.portfolio.trials import Views, scores_of_member
+from polyplane.training.blended.training import Member
 
 __all__ = ["Matched", "refit", "settle"]
 

@@ -15,10 +15,11 @@ from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.format.checks import need
 from polyplane.model.input.input_rows import check_products
 from polyplane.model.prediction import Features, Products
-from polyplane.training.settings import Settings
+from polyplane.training.job import Job, NewRows
 
 __all__ = ["AsIs", "Columns", "ProductColumns"]
 
+LEAST_GAMMA = 1e-30
 MOST_EXACT = 1 << 24  # products of columns, a gigabyte for each sixteen planes
 
 
@@ -28,7 +29,7 @@ class Columns(Protocol):
     writes_rows_out: bool  # whether training data are other rows, which are worth keeping
 
     @classmethod
-    def begun(cls, settings: Settings, data: TrainingData, n_columns: int) -> Self:
+    def begun(cls, job: Job[Any], rows: NewRows) -> Self:
         """Return the view with which a training begins."""
 
     @classmethod
@@ -39,8 +40,14 @@ class Columns(Protocol):
     def n_features(self) -> int:
         """Features of planes in training, without the constant."""
 
-    def widened(self, n_columns: int) -> Self:
-        """Return the same view of more columns."""
+    def widened(self, n_columns: int, rows: Any) -> Self:
+        """Return the same view of more columns, which are those of these rows."""
+
+    def of_all_columns(self) -> Self:
+        """Return the view in which all columns have features, whatever rows use."""
+
+    def taken_over(self, before: Any, sums: Array) -> Array:
+        """Return planes in training, by feature, of the view that was there before."""
 
     def for_training(self, data: TrainingData) -> TrainingData:
         """Return the data as steps see them."""
@@ -66,9 +73,9 @@ class AsIs:
     writes_rows_out = False
 
     @classmethod
-    def begun(cls, settings: Settings, data: TrainingData, n_columns: int) -> "AsIs":
+    def begun(cls, job: Job[Any], rows: NewRows) -> "AsIs":
         """Return the view of so many columns."""
-        return cls(n_columns)
+        return cls(rows.n_columns)
 
     @classmethod
     def of_features(cls, features: Features, n_columns: int) -> "AsIs":
@@ -77,9 +84,17 @@ class AsIs:
         need(is_plain, "features are of another machine")
         return cls(n_columns)
 
-    def widened(self, n_columns: int) -> "AsIs":
+    def widened(self, n_columns: int, rows: Any) -> "AsIs":
         """Return the same view of more columns."""
         return self if n_columns == self.n_features else AsIs(n_columns)
+
+    def of_all_columns(self) -> Self:
+        """Return this view."""
+        return self
+
+    def taken_over(self, before: Any, sums: Array) -> Array:
+        """Return the planes as they are: new columns come last."""
+        return sums
 
     def for_training(self, data: TrainingData) -> TrainingData:
         """Return the data as they are."""
@@ -110,17 +125,21 @@ class ProductColumns(AsIs):
     products: Products
 
     @classmethod
-    def begun(cls, settings: Settings, data: TrainingData, n_columns: int) -> "ProductColumns":
+    def begun(cls, job: Job[Any], rows: NewRows) -> "ProductColumns":
         """Return the view with gamma, coef0 and n_hash as they are when training begins."""
-        n_hash = settings.n_hash
-        return cls._of(Products(float(settings.gamma), float(settings.coef0), n_hash, n_columns))
+        settings = job.settings
+        gamma, coef0 = float(settings.gamma), float(settings.coef0)
+        return cls._of(Products(gamma, coef0, settings.n_hash, rows.n_columns))
 
     @classmethod
     def of_features(cls, features: Features, n_columns: int) -> "ProductColumns":
         """Return the view of a finished model."""
-        need(features.products is not None, "features are of another machine")
-        assert features.products is not None
-        return cls._of(features.products)
+        found = features.products
+        need(found is not None, "features are of another machine")
+        assert found is not None
+        need(LEAST_GAMMA <= found.gamma <= 1 / LEAST_GAMMA, "gamma is out of its range")
+        need(found.coef0 >= 0, "coef0 is out of its range")
+        return cls._of(found)
 
     @classmethod
     def _of(cls, products: Products) -> "ProductColumns":
@@ -132,7 +151,7 @@ class ProductColumns(AsIs):
             )
         return cls(n_features, products)
 
-    def widened(self, n_columns: int) -> "ProductColumns":
+    def widened(self, n_columns: int, rows: Any) -> "ProductColumns":
         """Return the same view of more columns."""
         products = self.products
         if n_columns == products.n_columns:

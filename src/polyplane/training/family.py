@@ -7,22 +7,12 @@ from typing import Any, Generic, TypeVar
 from polyplane.arrays import Array
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.training.settings import Job
+from polyplane.training.job import Job, NewRows
 from polyplane.training.state import Training
 
-__all__ = ["Family", "NewRows"]
+__all__ = ["Family"]
 
 State = TypeVar("State", bound=Training)
-
-
-@dataclass(frozen=True)
-class NewRows:
-    """Rows that a training is about to meet."""
-
-    data: TrainingData
-    labels: Array  # all that are known from now on, in the order in which they were met
-    n_columns: int
-    seed: int  # of a training that begins
 
 
 @dataclass(frozen=True)
@@ -39,8 +29,8 @@ class Family(Generic[State]):
     """(job, begins): refuse settings that need all rows at once."""
     new: Callable[[Job[Any], NewRows], State]
     """A training before its first row."""
-    meet: Callable[[Job[Any], State, NewRows, TrainingData], State]
-    """(job, training, rows, rows as steps see them): a copy that has met these rows."""
+    meet: Callable[[Job[Any], State, NewRows], tuple[State, TrainingData]]
+    """(job, training, rows): a copy that has met these rows, and the rows as its steps see them."""
     meet_chunk: Callable[
         [Job[Any], State | None, NewRows, Array], tuple[State, TrainingData, Array]
     ]

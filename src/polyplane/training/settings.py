@@ -3,11 +3,9 @@
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any
 
-__all__ = ["Job", "Settings"]
-
-Algorithm = TypeVar("Algorithm")
+__all__ = ["Settings"]
 
 
 class Settings(SimpleNamespace):
@@ -19,6 +17,7 @@ class Settings(SimpleNamespace):
 
     name: str  # of the estimator, for messages
     n_threads: int
+    verbose: bool | int = False
     alpha: Any = 1.0
     average: bool = False
     budget: int | None = None  # support vectors
@@ -55,10 +54,3 @@ class Settings(SimpleNamespace):
     def open_of(self, names: Sequence[str]) -> list[str]:
         """Return those of the parameters that are 'auto'."""
         return [name for name in names if self.is_open(name)]
-
-
-class Job(NamedTuple, Generic[Algorithm]):
-    """An algorithm and its settings."""
-
-    algorithm: Algorithm
-    settings: Settings

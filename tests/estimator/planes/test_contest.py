@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from polyplane.estimator.planes import contest, hyperplane_classifier
-from polyplane.estimator.planes.contest import (
+from polyplane.hyperplane.amm import AMMClassifier
+from polyplane.training.search import best_value, contest
+from polyplane.training.search.contest import (
     Contender,
     Rules,
     best_as_fitted,
@@ -13,8 +14,7 @@ from polyplane.estimator.planes.contest import (
     looks_of,
     winner,
 )
-from polyplane.estimator.planes.setting_trials import NO_PART
-from polyplane.hyperplane.amm import AMMClassifier
+from polyplane.training.search.trials import NO_PART
 from tests.searches import looks_at_held_out_rows
 
 
@@ -60,10 +60,10 @@ def test_values_that_have_reached_the_same_are_looked_at_once(monkeypatch):
     X = generator.normal(size=(60, 2)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
     X[:, 0] += 5 * (2 * y - 1)  # so far apart that small alphas are alike
-    monkeypatch.setattr(hyperplane_classifier, "MANY_ROWS", 10)
-    with looks_at_held_out_rows(AMMClassifier) as seen:
+    monkeypatch.setattr(best_value, "MANY_ROWS", 10)
+    with looks_at_held_out_rows() as seen:
         model = AMMClassifier(alpha="auto", max_iter=2, random_state=0).fit(X, y)
-    alphas = {look.machine.alpha for look in seen}
+    alphas = {look.settings.alpha for look in seen}
     assert 1e-7 not in alphas
     assert model.alpha_ in alphas
 

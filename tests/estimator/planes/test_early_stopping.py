@@ -13,6 +13,7 @@ from polyplane import (
     SAMMClassifier,
     SoftPlanesClassifier,
 )
+from polyplane.estimator import shell
 from tests.definition import visits
 
 GENERATOR = np.random.default_rng(0)
@@ -46,19 +47,19 @@ def online(request):
 def scripted(monkeypatch, estimator, errors):
     """Let the error after each pass be the next of `errors`."""
     script = iter(errors)
-    monkeypatch.setattr(type(estimator), "_error", lambda *_: next(script))
+    monkeypatch.setattr(shell, "error_of", lambda *_: next(script))
 
 
 def watched(monkeypatch, estimator):
     """What the error is taken of: pairs of rows and labels, and the error found."""
-    seen, true_error = [], type(estimator)._error
+    seen, true_error = [], shell.error_of
 
-    def error(self, training, data, order):
-        found = true_error(self, training, data, order)
-        seen.append((data.rows.values[order], training.labels[data.labels[order]], found))
+    def error(model, data, order):
+        found, labels = true_error(model, data, order), model._training.labels
+        seen.append((data.rows.values[order], labels[data.labels[order]], found))
         return found
 
-    monkeypatch.setattr(type(estimator), "_error", error)
+    monkeypatch.setattr(shell, "error_of", error)
     return seen
 
 
@@ -189,14 +190,14 @@ def test_held_out_rows_are_seen_as_predictions_see_them(columns, monkeypatch):
         n_planes=2, columns=columns, max_iter=1, compress=False, early_stopping=True,
         validation_fraction=0.5, random_state=0,
     )  # fmt: skip
-    seen, true_error = [], SoftPlanesClassifier._error
+    seen, true_error = [], shell.error_of
 
-    def error(self, training, data, order):
-        found = true_error(self, training, data, order)
+    def error(estimator, data, order):
+        found = true_error(estimator, data, order)
         seen.append((order, found))
         return found
 
-    monkeypatch.setattr(SoftPlanesClassifier, "_error", error)
+    monkeypatch.setattr(shell, "error_of", error)
     model.fit(far, Y)
     ((order, found),) = seen
     assert found == np.mean(model.predict(far[order]) != Y[order])

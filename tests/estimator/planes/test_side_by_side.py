@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,9 @@ from polyplane import (
     MMClassifier,
     PegasosClassifier,
 )
+from polyplane.estimator import shell
+from polyplane.hyperplane.amm import AMM
+from polyplane.training.planes.algorithm import hinge_steps
 from tests.searches import looks_at_held_out_rows, lowest_as_fitted
 
 GENERATOR = np.random.default_rng(0)
@@ -297,7 +301,7 @@ def test_early_stopping_returns_to_the_best_of_all_models(monkeypatch):
     model = AMMClassifier(multi_class="ovo", max_iter=9, early_stopping=True, random_state=0)
     best = clone(model).set_params(early_stopping=False, max_iter=2).fit(X, Y)
     script = iter([0.5, 0.2, 0.3, 0.2, 0.4, 0.0])
-    monkeypatch.setattr(AMMClassifier, "_error", lambda *_: next(script))
+    monkeypatch.setattr(shell, "error_of", lambda *_: next(script))
     model.fit(X, Y, X_val=X, y_val=Y)
     assert model.n_iter_ == 5
     assert_same_model(model, best)
@@ -305,14 +309,15 @@ def test_early_stopping_returns_to_the_best_of_all_models(monkeypatch):
 
 def test_early_stopping_watches_the_error_of_the_whole_classifier(monkeypatch):
     model = CPMClassifier(n_planes=2, early_stopping=True, max_iter=2, random_state=0)
-    seen, true_error = [], CPMClassifier._error
+    seen, true_error = [], shell.error_of
 
-    def error(self, training, data, order):
-        seen.append((data.rows.values[order], training.labels[data.labels[order]]))
-        seen[-1] += (true_error(self, training, data, order), self.predict(seen[-1][0]))
+    def error(estimator, data, order):
+        labels = estimator._training.labels
+        seen.append((data.rows.values[order], labels[data.labels[order]]))
+        seen[-1] += (true_error(estimator, data, order), estimator.predict(seen[-1][0]))
         return seen[-1][2]
 
-    monkeypatch.setattr(CPMClassifier, "_error", error)
+    monkeypatch.setattr(shell, "error_of", error)
     model.fit(X, Y)
     assert len(seen) == 2
     for rows, labels, found, predicted in seen:
@@ -322,10 +327,10 @@ def test_early_stopping_watches_the_error_of_the_whole_classifier(monkeypatch):
 
 def test_automatic_alpha_is_that_of_the_whole_classifier():
     model = AMMClassifier(multi_class="ovo", alpha="auto", random_state=0, max_iter=2)
-    with looks_at_held_out_rows(AMMClassifier) as seen:
+    with looks_at_held_out_rows() as seen:
         model.fit(X, Y)
     for look in seen:
-        assert {part.alpha for part in look.training.models} == {look.machine.alpha}
+        assert {part.alpha for part in look.training.models} == {look.settings.alpha}
     assert model.alpha_ == lowest_as_fitted(seen, "alpha", Y.size)
     given = clone(model).set_params(alpha=model.alpha_).fit(X, Y)
     np.testing.assert_array_equal(model.planes_, given.planes_)
@@ -368,7 +373,7 @@ class Interruption:
         self.parts, self.n_parts = itertools.count(1), n_parts
 
     @contextlib.contextmanager
-    def __call__(self, title, n_rows, shown):
+    def __call__(self, title, n_rows, shown, unit):
         yield self.report
 
     def report(self, n_visited, n_planes, error):
@@ -384,7 +389,7 @@ def test_an_interruption_leaves_usable_models_and_no_threads(
     before = threading.active_count()
     model = several(streaming, "ovo", n_jobs=n_jobs, max_iter=50)
     with monkeypatch.context() as patch:
-        patch.setattr("polyplane.estimator.planes.hyperplane_classifier.progress", Interruption(12))
+        patch.setattr("polyplane.estimator.shell.progress", Interruption(12))
         with pytest.raises(KeyboardInterrupt):
             getattr(model, method)(X, Y)
     assert threading.active_count() == before
@@ -398,7 +403,7 @@ def test_models_are_left_between_two_steps_when_threads_are_stopped(monkeypatch)
     """Each reached the planes of as many steps of its pair alone."""
     model = AMMClassifier(multi_class="ovo", n_jobs=2, shuffle=False, max_iter=50, random_state=0)
     with monkeypatch.context() as patch:
-        patch.setattr("polyplane.estimator.planes.hyperplane_classifier.progress", Interruption(15))
+        patch.setattr("polyplane.estimator.shell.progress", Interruption(15))
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y)
     planes = []
@@ -413,24 +418,25 @@ def test_models_are_left_between_two_steps_when_threads_are_stopped(monkeypatch)
 def test_an_error_in_one_thread_ends_the_others(monkeypatch):
     """One pair fails after a few steps, the others would go on for long."""
     model = AMMClassifier(multi_class="ovo", n_jobs=2, max_iter=10**6)
-    true_steps = AMMClassifier._steps
 
-    def steps(self, part, data, order, chosen):
+    def steps(part, data, order, chosen):
         if part.problem.classes == (1, 2) and part.n_steps > 8:
             raise MemoryError
-        return true_steps(self, part, data, order, chosen)
+        return hinge_steps(part, data, order, chosen)
 
-    monkeypatch.setattr(AMMClassifier, "_steps", steps)
+    monkeypatch.setattr(AMMClassifier, "algorithm", replace(AMM, steps=steps))
+    n_threads = threading.active_count()
     with pytest.raises(MemoryError):
         model.fit(X, Y)
-    assert np.isfinite(model.decision_function(X)).all()
+    assert threading.active_count() == n_threads
+    assert not hasattr(model, "classes_")  # what began anew is undone by an error
 
 
 def test_an_interruption_under_early_stopping_leaves_the_planes_reached(monkeypatch):
     """Not those of the last time that the error was taken."""
     model = AMMClassifier(early_stopping=True, shuffle=False, max_iter=50)
     with monkeypatch.context() as patch:
-        patch.setattr("polyplane.estimator.planes.hyperplane_classifier.progress", Interruption(12))
+        patch.setattr("polyplane.estimator.shell.progress", Interruption(12))
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y, X_val=X, y_val=Y)
     assert model.n_steps_ > len(X)
@@ -489,7 +495,7 @@ def test_progress_ends_at_its_end(kind, many_rows, drops, monkeypatch):
     announced, made = [], []
 
     @contextlib.contextmanager
-    def progress(title, n_rows, shown, **_):
+    def progress(title, n_rows, shown, *_, **__):
         announced.append(n_rows)
         made.append(0)
 
@@ -498,17 +504,18 @@ def test_progress_ends_at_its_end(kind, many_rows, drops, monkeypatch):
 
         yield report
 
-    monkeypatch.setattr("polyplane.estimator.planes.hyperplane_classifier.progress", progress)
+    monkeypatch.setattr("polyplane.estimator.shell.progress", progress)
+    monkeypatch.setattr("polyplane.training.search.best_value.progress", progress)
     monkeypatch.setattr(
-        "polyplane.estimator.planes.contest.clearly_behind",
+        "polyplane.training.search.contest.clearly_behind",
         lambda is_wrong, errors: drops & (np.arange(len(is_wrong)) > 0),
     )
-    monkeypatch.setattr("polyplane.estimator.planes.contest.Contender.equals", lambda *_: False)
+    monkeypatch.setattr("polyplane.training.search.contest.Contender.equals", lambda *_: False)
     monkeypatch.setattr(
-        "polyplane.estimator.planes.contest._has_hope",
+        "polyplane.training.search.contest._has_hope",
         lambda behind, differences: behind == 0 or not drops,
     )
-    monkeypatch.setattr("polyplane.estimator.planes.hyperplane_classifier.MANY_ROWS", many_rows)
+    monkeypatch.setattr("polyplane.training.search.best_value.MANY_ROWS", many_rows)
     AMMClassifier(alpha="auto", multi_class=kind, n_estimators=2, max_iter=2, random_state=0).fit(
         X, Y
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.stream_start import FirstRows
+from polyplane.training.planes.first_rows import FirstRows
 
 NOT_WEIGHTED = np.empty(0, np.float32)
 GENERATOR = np.random.default_rng(0)

@@ -30,10 +30,14 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.estimator.fitting import progress, progress_bar
 from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.planes import contest, hyperplane_classifier
-from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
-from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel, Walk, visit
 from polyplane.model.many_classes.decomposition import Problem
+from polyplane.training.job import Job
+from polyplane.training.planes.algorithm import PlaneAlgorithm, nothing
+from polyplane.training.planes.passes import visit
+from polyplane.training.planes.state import PlaneModel
+from polyplane.training.search import best_value, contest
+from polyplane.training.search.best_value import ALPHAS
+from polyplane.training.settings import Settings
 from tests.exact import only_model
 from tests.searches import looks_at_held_out_rows, lowest_after_looks, lowest_as_fitted
 
@@ -61,6 +65,12 @@ def silent(n_rows, n_planes, error):
     pass
 
 
+def job_with(steps, interval=100, between=nothing):
+    """An algorithm with these steps."""
+    algorithm = PlaneAlgorithm(steps=steps, between=between)
+    return Job(algorithm, Settings(prune_interval=interval))
+
+
 # ---- the walk --------------------------------------------------------------------------------
 
 
@@ -73,13 +83,10 @@ def walk_along(cuts, n_rows, interval):
         model.planes.counts[MISTAKES] += (order % 3 == 0).sum()
         return model.n_steps + order.size
 
-    def due(step):
-        return (step // interval + 1) * interval
-
     model = new_model()
-    walk = Walk(steps, due, lambda model: acts.append(model.n_steps))
+    job = job_with(steps, interval, lambda model, settings: acts.append(model.n_steps))
     for part in np.split(np.arange(n_rows), cuts):
-        visit(model, None, part, NO_CHOICE, walk, silent)
+        visit(job, model, None, part, silent)
     return met, acts, model.history
 
 
@@ -115,8 +122,7 @@ def test_a_full_loop_is_given_room_and_called_again_with_the_rest():
 
     model = new_model(n_planes=14)
     model.n_steps = 20
-    walk = Walk(fills_up_at_the_second_row, lambda step: 100, lambda model: None)
-    visit(model, None, np.arange(5), NO_CHOICE, walk, silent)
+    visit(job_with(fills_up_at_the_second_row), model, None, np.arange(5), silent)
     assert met == [[0, 1], [2, 3, 4]]
     assert model.planes.owner.size == 32
     assert live_lanes(model.planes).size == 15
@@ -134,8 +140,7 @@ def test_rows_follow_their_plane_when_room_is_made():
         return model.n_steps + next(stops)
 
     model.n_steps = 20
-    walk = Walk(steps, lambda step: 100, lambda model: None)
-    visit(model, None, np.arange(5), chosen, walk, silent)
+    visit(job_with(steps), model, None, np.arange(5), silent, chosen)
     assert chosen.tolist() == [-2, -1, -1, 0, -1, 2, 11]
     np.testing.assert_array_equal(model.planes.sums[:, 11], before[:, 13])
 
@@ -148,8 +153,7 @@ def test_the_report_is_told_rows_planes_and_error_of_each_part():
         return model.n_steps + order.size
 
     model = new_model(n_planes=3)
-    walk = Walk(steps, lambda step: 100, lambda model: None)
-    visit(model, None, np.arange(6), NO_CHOICE, walk, lambda *told_now: told.append(told_now))
+    visit(job_with(steps), model, None, np.arange(6), lambda *told_now: told.append(told_now))
     assert told == [(1, 3, 1), (1, 3, 1), (2, 3, 1 / 2), (2, 3, 1 / 2)]
 
 
@@ -158,6 +162,7 @@ def test_returning_to_a_snapshot_undoes_all_since():
     model, scores = only_model(estimator), estimator.plane_scores(X)
     snapshot, history = model.snapshot(), list(model.history)
     estimator.partial_fit(X, Y).partial_fit(X[:, :], Y)
+    model = only_model(estimator)
     model.return_to(snapshot)
     assert model.history == history
     assert estimator.n_steps_ == 40
@@ -168,8 +173,8 @@ def test_returning_to_a_snapshot_undoes_all_since():
 def test_every_pass_has_an_order_of_its_own(kind, monkeypatch):
     orders = []
     monkeypatch.setattr(
-        "polyplane.estimator.planes.passes.visit",
-        lambda model, data, order, *_: orders.append(order),
+        "polyplane.training.planes.passes.visit",
+        lambda job, model, data, order, *_: orders.append(order),
     )
     PegasosClassifier(max_iter=3, multi_class=kind, random_state=0).fit(X, Y)
     passes = [np.array(orders[k]) for k in range(0, len(orders), len(orders) // 3)]
@@ -224,7 +229,7 @@ def test_automatic_alpha_is_from_the_grid_and_trains_as_if_given(estimator):
 
 
 def test_automatic_alpha_has_the_lowest_error_on_held_out_rows(estimator):
-    with looks_at_held_out_rows(type(estimator)) as seen:
+    with looks_at_held_out_rows() as seen:
         model = estimator.set_params(alpha="auto").fit(X, Y)
     if seen[0].rows.size == Y.size:
         assert model.alpha_ == lowest_as_fitted(seen, "alpha", Y.size)
@@ -236,11 +241,11 @@ def test_automatic_alpha_has_the_lowest_error_on_held_out_rows(estimator):
 
 
 def test_automatic_alpha_of_many_rows_is_judged_by_some_of_one_half(monkeypatch):
-    monkeypatch.setattr(hyperplane_classifier, "MANY_ROWS", 40)
-    monkeypatch.setattr(hyperplane_classifier, "MOST_JUDGED", 15)
+    monkeypatch.setattr(best_value, "MANY_ROWS", 40)
+    monkeypatch.setattr(best_value, "MOST_JUDGED", 15)
     monkeypatch.setattr(contest, "_close", lambda *_: [])
     monkeypatch.setattr(contest, "take_hinge_steps", lambda _: False)  # so that equals leave
-    with looks_at_held_out_rows(AMMClassifier) as seen:
+    with looks_at_held_out_rows() as seen:
         model = AMMClassifier(alpha="auto", random_state=0).fit(X, Y)
     assert {look.is_wrong.size for look in seen} == {15}
     assert {tuple(look.rows.tolist()) for look in seen} == {tuple(seen[0].rows.tolist())}
@@ -249,8 +254,8 @@ def test_automatic_alpha_of_many_rows_is_judged_by_some_of_one_half(monkeypatch)
 
 
 def test_automatic_alpha_of_large_models_has_one_trial_each(monkeypatch):
-    monkeypatch.setattr(hyperplane_classifier, "MOST_BYTES", 1_000)
-    with looks_at_held_out_rows(AMMClassifier) as seen:
+    monkeypatch.setattr(best_value, "MOST_BYTES", 1_000)
+    with looks_at_held_out_rows() as seen:
         model = AMMClassifier(alpha="auto", mode="batch", random_state=0).fit(X, Y)
     assert {tuple(look.rows.tolist()) for look in seen} == {tuple(seen[0].rows.tolist())}
     assert seen[0].rows.size == Y.size // 3
@@ -348,7 +353,7 @@ def interrupted_after(n_parts, interrupted=interrupt):
     """A progress report that stands for a user who presses Ctrl-C after so many parts."""
 
     @contextlib.contextmanager
-    def progress(title, n_rows, shown):
+    def progress(title, n_rows, shown, unit):
         parts = itertools.count(1)
 
         def report(n_visited, n_planes, error):
@@ -366,7 +371,7 @@ def test_an_interrupted_fit_leaves_the_model_reached_so_far(estimator, monkeypat
     reached = clone(estimator).set_params(max_iter=1).fit(X[:16], Y[:16])
     with monkeypatch.context() as patch:
         patch.setattr(
-            "polyplane.estimator.planes.hyperplane_classifier.progress",
+            "polyplane.estimator.shell.progress",
             interrupted_after(5, interrupted),
         )
         with pytest.raises(KeyboardInterrupt):
@@ -378,9 +383,7 @@ def test_an_interrupted_fit_leaves_the_model_reached_so_far(estimator, monkeypat
 
 
 def test_an_interrupted_fit_knows_its_number_of_passes(estimator, monkeypatch):
-    monkeypatch.setattr(
-        "polyplane.estimator.planes.hyperplane_classifier.progress", interrupted_after(3)
-    )
+    monkeypatch.setattr("polyplane.estimator.shell.progress", interrupted_after(3))
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(X, Y)
     assert estimator.n_iter_ in (0, 1)
@@ -389,9 +392,7 @@ def test_an_interrupted_fit_knows_its_number_of_passes(estimator, monkeypatch):
 def test_an_interrupted_chunk_leaves_a_model_that_goes_on(monkeypatch):
     model, whole = AMMClassifier(), AMMClassifier().partial_fit(X, Y, classes=[0, 1, 2])
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "polyplane.estimator.planes.hyperplane_classifier.progress", interrupted_after(4)
-        )
+        patch.setattr("polyplane.estimator.shell.progress", interrupted_after(4))
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X, Y, classes=[0, 1, 2])
     model.partial_fit(X[model.n_steps_ :], Y[model.n_steps_ :])

@@ -89,7 +89,7 @@ def test_a_file_keeps_them_and_training_goes_on_with_all_columns(tmp_path):
     for one in (model, loaded):
         one.partial_fit(twin[:0:-1][:9], Y[:0:-1][:9])
         assert one.n_features_in_ == WIDTH + 7
-        assert one._training.own.columns.used is None
+        assert one._training.columns.map.used is None
     assert not np.array_equal(model.planes_[:, :WIDTH], before)
     np.testing.assert_array_equal(loaded.decision_function(twin), model.decision_function(twin))
 
@@ -98,7 +98,7 @@ def test_an_export_has_all_columns():
     width = 1_000
     rows = at_columns(NARROW, np.arange(0, 2 * 400, 2, dtype=np.int32), width)
     model = SoftPlanesClassifier(**SMALL).fit(rows, Y)
-    assert model._training.own.columns.used.size == 400
+    assert model._training.columns.map.used.size == 400
     assert f"{width}" in to_c(model, name="wide")
 
 

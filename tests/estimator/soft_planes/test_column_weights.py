@@ -12,13 +12,13 @@ from polyplane import SoftPlanesClassifier
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import with_planes, zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows, matrix_of, packed
-from polyplane.estimator.soft_planes.column_weights import (
+from polyplane.model.input.column_maps import column_map
+from polyplane.training.soft_planes.column_weights import (
     LEAST,
     Importance,
     importance_of,
     weights_of,
 )
-from polyplane.model.input.column_maps import column_map
 from tests.examples import examples
 
 QUICK = {
@@ -125,7 +125,7 @@ def test_columns_that_tell_become_longer_than_those_that_do_not():
     X, y = ring_and_noise()
     even = SoftPlanesClassifier(relevance=0.0, columns="knots", **QUICK).fit(X, y)
     weighed = SoftPlanesClassifier(relevance=1.0, columns="knots", **QUICK).fit(X, y)
-    before, after = (one._training.own.columns.table for one in (even, weighed))
+    before, after = (one._training.columns.map.table for one in (even, weighed))
     factors = after.factors / before.factors
     assert factors[:2].min() > factors[2:-1].max()
     np.testing.assert_allclose(after.heights, before.heights * factors, rtol=1e-5)
@@ -162,7 +162,7 @@ def test_importance_does_not_depend_on_the_storage_of_rows():
     X, y = ring_and_noise(n=200)
     model = SoftPlanesClassifier(columns="knots", relevance=0.0, **QUICK).fit(X, y)
     training = model._training
-    columns = training.own.columns
+    columns = training.columns.map
     found = [
         importance_of(
             training.models,

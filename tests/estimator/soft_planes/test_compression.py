@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from polyplane.estimator.soft_planes.compression import needed_planes
+from polyplane.training.soft_planes.compression import needed_planes
 
 
 def probabilities(scores, owner, labels, n_units=1):

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from polyplane.engine.planes.planes import zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.training import PlaneModel
-from polyplane.estimator.soft_planes import prototypes
-from polyplane.estimator.soft_planes.prototypes import (
+from polyplane.model.many_classes.decomposition import Problem
+from polyplane.training.planes.state import PlaneModel
+from polyplane.training.soft_planes import prototypes
+from polyplane.training.soft_planes.prototypes import (
     Prototypes,
     groups_of_few,
     margin_of,
@@ -19,7 +20,6 @@ from polyplane.estimator.soft_planes.prototypes import (
     matrix_of,
     prototypes_of,
 )
-from polyplane.model.many_classes.decomposition import Problem
 
 INITS = ["subset", "kmeans"]
 every_init = pytest.mark.parametrize("init", INITS)

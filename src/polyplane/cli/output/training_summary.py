@@ -6,6 +6,7 @@ from polyplane.cli.input.table_words import label_words, table_lines
 from polyplane.cli.output.evaluation_report import plain_evaluation
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.training.training_run import Watch
+from polyplane.estimator.online_classifier import training_of
 from polyplane.model.fit_report import expected_words
 from polyplane.report.metrics import Evaluation, standard_error
 
@@ -61,7 +62,7 @@ def fit_report_of(estimator: Any) -> dict[str, Any]:
 
 def found_settings(estimator: Any) -> dict[str, Any]:
     """What a fit has found for the parameters that were left to it; those that were set are not."""
-    found: dict[str, Any] = vars(estimator).get("_found", {})
+    found: dict[str, Any] = training_of(estimator).found
     return {name: value for name, value in found.items() if getattr(estimator, name) == "auto"}
 
 

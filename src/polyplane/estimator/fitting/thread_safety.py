@@ -81,8 +81,6 @@ def view_of(estimator: Any) -> Any:
         view = _twin(estimator)
         view._finished = turns.finished[0]
         view._training = _twin(estimator._training)
-        if vars(view._training).get("own") is not None:  # which training changes in place
-            view._training.own = _twin(view._training.own)
         return view
 
 

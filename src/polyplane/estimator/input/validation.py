@@ -1,7 +1,5 @@
 """What users hand in, checked once and turned into what the engine reads, without a copy."""
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,11 +22,11 @@ from polyplane.model.input.input_rows import INDEX_DTYPES, checked_rows
 
 __all__ = [
     "TrainingData",
-    "all_or_nothing",
     "check_class_weights",
     "check_labels",
     "check_weights_are_known",
     "codes_of",
+    "mean_weight_is_one",
     "read_matrix",
     "read_matrix_and_labels",
     "read_training",
@@ -166,42 +164,18 @@ def check_weights_are_known(estimator: Any) -> None:
         )
 
 
+def mean_weight_is_one(data: TrainingData) -> TrainingData:
+    """Return the data with weights whose mean is 1: their unit must not change the steps."""
+    has_weight = data.weights > 0
+    if not has_weight.any():
+        return data
+    mean = data.weights[has_weight].mean(dtype=np.float64)
+    return data._replace(weights=(data.weights / mean).astype(np.float32))
+
+
 def weighty(members: Array, weights: Array) -> Array:
     """Rows of weight 0 are not visited: that is what leaving them out means."""
     return members[weights > 0] if weights.size else members
-
-
-@contextlib.contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Restore the estimator, its training and its models if the body fails."""
-    before = [(record, dict(vars(record))) for record in _records_of(estimator)]
-    models = list(getattr(vars(estimator).get("_training"), "models", ()))
-    try:
-        yield
-    except BaseException:
-        for record, state in before:
-            vars(record).clear()
-            vars(record).update(state)
-        if "_training" in vars(estimator):
-            estimator._training.models[:] = models
-        raise
-
-
-def _records_of(estimator: Any) -> Iterator[Any]:
-    """The objects whose attributes a training changes."""
-    yield estimator
-    training = vars(estimator).get("_training")
-    if training is not None:
-        yield training
-        for model in training.models:
-            yield model
-            yield from _own_of(model)
-        yield from _own_of(training)
-
-
-def _own_of(record: Any) -> list[Any]:
-    own = vars(record).get("own")
-    return [] if own is None else [own]
 
 
 def _is_plain(X: Any) -> bool:

@@ -1,18 +1,13 @@
 """Estimators of kernels: the parameters that all of them have, and what they show."""
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from polyplane.arrays import Array
-from polyplane.engine.order import in_place
-from polyplane.engine.rows.storage import count_rows, matrix_of
-from polyplane.estimator.files.finished_training import check_can_learn_on
-from polyplane.estimator.fitting.thread_safety import finished_of, reads, reads_alone, writes
+from polyplane.engine.rows.storage import matrix_of
+from polyplane.estimator.fitting.thread_safety import reads, reads_alone, writes
 from polyplane.estimator.input.tables import width_of
-from polyplane.estimator.input.validation import read_matrix
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, check_fitted
 from polyplane.estimator.parameters import (
     Range,
@@ -26,8 +21,8 @@ from polyplane.estimator.parameters import (
     with_parameters,
 )
 from polyplane.estimator.shell import AlgorithmClassifier, job_of
-from polyplane.model.kernels.kernel_record import KernelRecord
 from polyplane.training.family import Family
+from polyplane.training.finished import check_can_learn_on
 from polyplane.training.kernels.family import KERNELS as KERNEL_FAMILY
 from polyplane.training.kernels.kernel_choice import KERNELS
 
@@ -99,20 +94,6 @@ class KernelClassifier(AlgorithmClassifier):
         tags.input_tags.allow_nan = self.kernel != "precomputed"
         return tags
 
-    def _record(self) -> KernelRecord:
-        check_fitted(self)
-        finished: KernelRecord | None = finished_of(self)
-        if finished is None:
-            record: KernelRecord = self.family.record(self.algorithm, self._training, self.combine)
-            return record
-        return replace(finished, decomposition=self._training.decomposition(self.combine))
-
-    def _class_scores(self, X: Any) -> Array:
-        record = self._record()
-        rows = read_matrix(self, X, False, 0.0)
-        order = in_place(count_rows(rows))
-        return record.class_scores(rows, order, effective_n_jobs(self.n_jobs))
-
     # ---- fitted attributes ---------------------------------------------------------------
 
     @property
@@ -127,7 +108,8 @@ class KernelClassifier(AlgorithmClassifier):
     @reads
     def support_(self) -> Array:
         """Numbers of the rows that are support vectors: rows of X, or of the stream so far."""
-        return self._record().support.numbers
+        numbers: Array = self._record().support.numbers
+        return numbers
 
     @property
     @reads
@@ -166,13 +148,15 @@ class KernelClassifier(AlgorithmClassifier):
     @reads
     def dual_coef_(self) -> Array:
         """Problems by support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
-        return self._record().dual_coefs()[self._problem_order()]
+        coefs: Array = self._record().dual_coefs()[self._problem_order()]
+        return coefs
 
     @property
     @reads
     def intercept_(self) -> Array:
         """The constant of each problem."""
-        return self._record().intercepts[self._problem_order()]
+        intercepts: Array = self._record().intercepts[self._problem_order()]
+        return intercepts
 
     @property
     @reads_alone
@@ -204,7 +188,9 @@ class CachedKernelClassifier(KernelClassifier):
         """What `fit` does in the end, for a stream that pauses."""
         check_fitted(self)
         check_can_learn_on(self)
-        self.family.complete(job_of(self, {}), self._training, None, None)
+        job = job_of(self, {})
+        finishing = job.settings.replaced(finishes=True)
+        self.family.complete(job._replace(settings=finishing), self._training, None, None)
         return self
 
 

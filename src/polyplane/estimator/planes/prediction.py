@@ -1,119 +1,51 @@
-"""What hyperplane machines predict, and what they show of their planes.
+"""What estimators of planes show of their planes, and why they label rows as they do.
 
-What is left of a training and scores rows is `model/plane_record.py`; here it is derived, and rows
-become what its planes see. Whoever asks sees a view of the estimator (`thread_safety.py`).
+Whoever asks sees a view of the estimator (`thread_safety.py`).
 """
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from polyplane.arrays import Array
-from polyplane.engine.order import in_place
-from polyplane.engine.rows.storage import Rows, count_rows
-from polyplane.estimator.fitting.pass_watch import hinge_loss
-from polyplane.estimator.fitting.thread_safety import finished_of, reads, reads_alone
+from polyplane.estimator.fitting.thread_safety import reads, reads_alone
 from polyplane.estimator.input.tables import layout_of
-from polyplane.estimator.input.validation import TrainingData, read_matrix
 from polyplane.estimator.online_classifier import check_fitted
 from polyplane.estimator.planes.kept_rows import rows_kept_of
-from polyplane.estimator.planes.training import HISTORY, PlaneModel, PlaneTraining
 from polyplane.estimator.planes.what_if import WhatIf
 from polyplane.model.explanation import Explainer, Explanation
-from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
-from polyplane.model.prediction import Features
+from polyplane.model.prediction import HISTORY
 
-__all__ = ["PlanePrediction", "wrong_rows_of"]
+__all__ = ["PlanePrediction", "Probabilities"]
+
+
+class Probabilities:
+    """What estimators show whose scores are log-odds."""
+
+    _record: Any
+    _seen: Any
+
+    @reads
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class."""
+        probabilities: Array = self._record().probabilities(*self._seen(X))
+        return probabilities
+
+    @reads
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class."""
+        logs: Array = self._record().log_probabilities(*self._seen(X))
+        return logs
 
 
 class PlanePrediction:
-    """A hyperplane machine as its users ask it."""
+    """An estimator of planes as its users ask it."""
 
     _training: Any
-    combine: str
-    n_jobs: Any
+    _record: Any
+    _seen: Any
     predict: Any
-
-    # ---- what a machine adds -------------------------------------------------------------
-
-    def _finish(self, model: PlaneModel) -> FinishedPlanes:
-        """The planes that a model has reached."""
-        raise NotImplementedError
-
-    def _empty_score(self) -> float:
-        """Score of a class without planes; minus infinity: it must not win."""
-        return -np.inf
-
-    def _is_soft(self) -> bool:
-        """Whether a class scores the log-sum-exp of its planes instead of their maximum."""
-        return False
-
-    def _mapped_rows(self, rows: Rows) -> Rows:
-        """Rows as the planes see them."""
-        return rows
-
-    def _prediction_rows(self, training: PlaneTraining, rows: Rows) -> Rows:
-        """Rows as finished planes see them."""
-        return rows
-
-    def _features(self, training: PlaneTraining) -> Features:
-        """The same for models by themselves: how their rows become what finished planes see."""
-        return Features(training.constant)
-
-    def _by_column(self, training: PlaneTraining, planes: Array) -> Array:
-        """Planes with a place for each column, or for each feature that columns become."""
-        return planes
-
-    def _calibration_of(self, training: PlaneTraining) -> float:
-        """Factor of class scores that makes them log-odds."""
-        return 1.0
-
-    # ---- prediction ----------------------------------------------------------------------
-
-    def _record(self) -> PlaneRecord:
-        check_fitted(self)
-        finished: PlaneRecord | None = finished_of(self)
-        if finished is None:
-            return self._record_of(self._training)
-        return replace(
-            finished,
-            decomposition=self._training.decomposition(self.combine),
-            calibration=self._calibration_of(self._training),
-        )
-
-    def _record_of(self, training: PlaneTraining) -> PlaneRecord:
-        return training.record(
-            self._finish,
-            self.combine,
-            self._empty_score(),
-            self._is_soft(),
-            self._calibration_of(training),
-        )
-
-    def _read(self, X: Any) -> tuple[Rows, Array, int]:
-        check_fitted(self)
-        rows = self._mapped_rows(read_matrix(self, X, False, self._training.constant))
-        rows = self._prediction_rows(self._training, rows)
-        return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
-
-    def _winners(self, X: Any) -> Array:
-        return self._record().classes_of(*self._read(X))
-
-    def _class_scores(self, X: Any) -> Array:
-        return self._record().class_scores(*self._read(X))
-
-    def _loss_and_error(self, X: Any, codes: Array) -> tuple[float, float]:
-        record, (rows, order, n_jobs) = self._record(), self._read(X)
-        places = self._training.ranks[codes]
-        winners = record.classes_of(rows, order, n_jobs)
-        if hasattr(self, "predict_proba"):
-            logs = record.log_probabilities(rows, order, n_jobs)
-            loss = -float(logs[np.arange(places.size), places].mean())
-        else:
-            loss = hinge_loss(record.class_scores(rows, order, n_jobs), places)
-        return loss, float(np.mean(winners != places))
 
     @reads
     def assign(self, X: Any) -> Array:
@@ -121,12 +53,14 @@ class PlanePrediction:
 
         It is the best plane of those that speak for the predicted class; -1 if there is none.
         """
-        return self._record().deciding_planes(*self._read(X))
+        places: Array = self._record().deciding_planes(*self._seen(X))
+        return places
 
     @reads
     def plane_scores(self, X: Any) -> Array:
         """Score of each plane on each row."""
-        return self._record().plane_scores(*self._read(X))
+        scores: Array = self._record().plane_scores(*self._seen(X))
+        return scores
 
     @reads
     def explain(self, X: Any, reference: Any = None) -> Explanation:
@@ -142,15 +76,15 @@ class PlanePrediction:
             names = layout.feature_names
         explainer = Explainer(
             self._record(),
-            self._features(self._training),
+            self._training.columns.features(self._training.constant),
             n_columns,
             self._training.classes,
             names,
             shown_as=shown_as,
         )
         if reference is not None:
-            explainer = explainer.with_reference(self._read(reference)[0])
-        rows, _, n_jobs = self._read(X)
+            explainer = explainer.with_reference(self._seen(reference)[0])
+        rows, _, n_jobs = self._seen(X)
         what_if = WhatIf(self.predict, layout, X, reference)
         found = explainer.explain(rows, n_jobs)
         if pairs is not None and len(pairs) > 0:
@@ -180,13 +114,15 @@ class PlanePrediction:
     @reads
     def planes_(self) -> Array:
         """Planes by features: by model, those of one class together, oldest first."""
-        return self._by_column(self._training, self._record().planes())
+        planes: Array = self._training.columns.by_column(self._record().planes())
+        return planes
 
     @property
     @reads
     def intercepts_(self) -> Array:
         """Constant term of each plane."""
-        return self._record().intercepts()
+        intercepts: Array = self._record().intercepts()
+        return intercepts
 
     @property
     @reads
@@ -199,7 +135,8 @@ class PlanePrediction:
     @reads
     def plane_signs_(self) -> Array:
         """1, or -1 where a plane speaks against its class, as the rest of one-vs-rest does."""
-        return self._record().plane_sign
+        signs: Array = self._record().plane_sign
+        return signs
 
     @property
     @reads
@@ -213,7 +150,7 @@ class PlanePrediction:
     @reads
     def n_planes_(self) -> int:
         """How many planes the model has."""
-        return self._record().n_planes
+        return int(self._record().n_planes)
 
     @property
     @reads_alone
@@ -237,27 +174,6 @@ class PlanePrediction:
         models = enumerate(self._training.models)
         notes = [(k, *note) for k, model in models for note in model.history]
         return np.array(notes, HISTORY)
-
-    def _wrong_rows(self, training: PlaneTraining, data: TrainingData, order: Array) -> Array:
-        """Which rows are wrong."""
-        rows = self._prediction_rows(training, data.rows)
-        found = self._record_of(training).classes_of(rows, order, effective_n_jobs(self.n_jobs))
-        is_wrong: Array = found != training.ranks[data.labels[order]]
-        return is_wrong
-
-    def _error(self, training: PlaneTraining, data: TrainingData, order: Array) -> float:
-        """Share of wrong rows."""
-        return float(np.mean(self._wrong_rows(training, data, order)))
-
-
-# ---- what other files ask of a machine ---------------------------------------------------
-
-
-def wrong_rows_of(
-    machine: PlanePrediction, training: PlaneTraining, data: TrainingData, order: Array
-) -> Array:
-    """Which rows a training of the machine gets wrong."""
-    return machine._wrong_rows(training, data, order)
 
 
 def _with_pairs_shared(contributions: Array, pairs: Array) -> Array:

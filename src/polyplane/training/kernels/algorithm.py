@@ -14,8 +14,9 @@ from polyplane.arrays import Array
 from polyplane.engine.support.support_set import SupportSet, Visit, empty_set
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.training.columns import AsIs, Columns
+from polyplane.training.job import Job
 from polyplane.training.kernels.state import KernelModel, KernelTraining
-from polyplane.training.settings import Job, Settings
+from polyplane.training.settings import Settings
 
 __all__ = ["NO_COINS", "NO_SLOTS", "KernelAlgorithm", "nothing"]
 

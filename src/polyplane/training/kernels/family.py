@@ -14,13 +14,13 @@ from polyplane.estimator.fitting.progress import Report, without_errors
 from polyplane.estimator.input.known_classes import known_classes
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.kernels.kernel_record import KernelRecord
-from polyplane.training.family import Family, NewRows
+from polyplane.training.family import Family
+from polyplane.training.job import Job, NewRows
 from polyplane.training.kernels.algorithm import KernelAlgorithm
 from polyplane.training.kernels.chunks import learn_chunk
 from polyplane.training.kernels.kernel_choice import gamma_of, kernel_of
 from polyplane.training.kernels.lines import make_lines, one_by_one
 from polyplane.training.kernels.state import KernelCourse, KernelModel, KernelTraining
-from polyplane.training.settings import Job
 
 __all__ = ["KERNELS", "KernelJob", "learn_in_chunks"]
 
@@ -55,7 +55,7 @@ def _new(job: KernelJob, rows: NewRows) -> KernelTraining:
         kind=settings.multi_class,
         seed=rows.seed,
         known=known_classes(np.empty(0)),
-        columns=job.algorithm.columns.begun(settings, rows.data, n_columns),
+        columns=job.algorithm.columns.begun(job, rows),
         n_columns=n_columns,
         kernel=kernel_of(settings, gamma, float(settings.fit_intercept), n_columns, is_dense),
         gamma=gamma,
@@ -65,13 +65,13 @@ def _new(job: KernelJob, rows: NewRows) -> KernelTraining:
 
 
 def _meet(
-    job: KernelJob, before: KernelTraining, rows: NewRows, seen: TrainingData
-) -> KernelTraining:
+    job: KernelJob, before: KernelTraining, rows: NewRows
+) -> tuple[KernelTraining, TrainingData]:
     """Return a copy, of which classes and problems can be added without a trace."""
     settings = job.settings
     training = copy.copy(before)
     training.known, training.n_columns = known_classes(rows.labels), rows.n_columns
-    training.columns = before.columns.widened(rows.n_columns)
+    training.columns = before.columns.widened(rows.n_columns, rows.data.rows)
     training.kernel = replace(training.kernel, n_columns=rows.n_columns)
     started = {model.problem for model in before.models}
     decomposition = training.decomposition(settings.combine)
@@ -86,15 +86,17 @@ def _meet(
     rule = job.algorithm.rule(settings)
     for model in training.models:
         model.rule, model.is_over = rule, False
-    return training
+    return training, rows.data
 
 
 def _meet_chunk(
     job: KernelJob, before: KernelTraining | None, rows: NewRows, members: Array
 ) -> tuple[KernelTraining, TrainingData, Array]:
-    training = _meet(job, before or _new(job, rows), rows, rows.data)
-    training.course = None
-    return training, rows.data, members
+    training, seen = _meet(job, before or _new(job, rows), rows)
+    if before is None:
+        training.n_passes = 1
+    training.end_fit()
+    return training, seen, members
 
 
 def _begin(job: KernelJob, training: KernelTraining, data: TrainingData, members: Array) -> None:

@@ -1,4 +1,4 @@
-"""A round of parameter mixing, of all models of a machine: pure functions of what can travel.
+"""A round of parameter mixing, of all models of an estimator: pure functions of what can travel.
 
 In a round several learners go on from the same model, each over partitions of its own, one after
 the other; `engine/planes/mixing.py` makes one of what they reach. Every function here, and every
@@ -15,39 +15,36 @@ import scipy.sparse as sp
 
 from polyplane.arrays import Array
 from polyplane.data.chunk_sizes import widened
-from polyplane.engine.planes.assignment_by_entropy import tally_of
-from polyplane.engine.planes.mixing import NEW, Share, is_sound, mixed, settled, share_of
+from polyplane.engine.planes.mixing import NEW, Share, is_sound, mixed
 from polyplane.engine.planes.planes import CREATED
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
 from polyplane.estimator.fitting.thread_safety import writing
 from polyplane.estimator.input.tables import width_of
-from polyplane.estimator.input.validation import TrainingData
+from polyplane.estimator.input.validation import TrainingData, mean_weight_is_one, weighty
 from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.planes.rounds.learner import (
+from polyplane.estimator.parameters import check_parameters
+from polyplane.estimator.restoring import restoring
+from polyplane.estimator.shell import job_of
+from polyplane.training.planes.models import meet_rows, new_training
+from polyplane.training.planes.rounds import (
     Census,
     Moment,
     Piece,
     begin_by_sample,
-    complete_by_sample,
-    count_passes,
     end_round,
     has_begun,
     join_round,
-    meet_rows,
-    pass_over,
-    scale_of,
-    seen_by,
-    writes_rows_out,
+    pass_over_piece,
+    share_of_model,
+    take_share,
 )
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.training.planes.state import PlaneModel, PlaneTraining
 
 __all__ = [
     "Along", "Census", "Journey", "Moment", "Piece", "Shares", "Task", "as_seen", "become_round",
     "begun", "begun_by_sample", "completed", "count_passes", "has_begun", "mixed_model",
     "mixed_shares", "next_model", "writes_rows_out",
 ]  # fmt: skip
-
-NOTHING_WON = np.empty(0, np.int64)
 
 
 class Began(NamedTuple):
@@ -74,20 +71,59 @@ class Shares(NamedTuple):
 
 
 def begun(machine: Any, X: Any, y: Any, classes: Array, n_columns: int) -> bool:
-    """Let a machine meet rows before the first round; return whether all its models have begun."""
-    return meet_rows(machine, _as_wide(X, n_columns), y, classes)
+    """Let an estimator meet rows before the first round; return whether all its models have begun.
+
+    A model begins when it meets a row that it will visit: one of a pair of classes needs a row of
+    one of them. No row is learned.
+    """
+    with writing(machine), restoring(machine):
+        check_parameters(machine)
+        before: PlaneTraining | None = training_of(machine)
+        rows = machine.read_rows(_as_wide(X, n_columns), y, classes, before)
+        job = job_of(machine, {})
+        training, _ = meet_rows(job, before or new_training(job, rows), rows)
+        machine.become(training)
+        return has_begun(training)
 
 
 def begun_by_sample(machine: Any, X: Any, y: Any, n_columns: int, census: Census) -> None:
-    """Let a machine begin with what some of all rows tell: settings, layout, columns, planes."""
-    begin_by_sample(machine, _as_wide(X, n_columns), y, census)
+    """Begin a training as `fit` does, of the rows counted, of which these are some or all.
+
+    Settings that are 'auto', maps of columns and first planes are found on these. No row is
+    learned.
+    """
+    with writing(machine), restoring(machine):
+        check_parameters(machine)
+        rows = machine.read_rows(_as_wide(X, n_columns), y, census.labels, None)
+        visited = census.without_weight(machine.class_weight)
+        if machine.algorithm.is_soft:
+            rows = rows._replace(data=mean_weight_is_one(rows.data))
+        found = machine.algorithm.search(job_of(machine, {}), rows)
+        is_all = rows.data.labels.size == int(census.n_rows.sum())
+        training = begin_by_sample(job_of(machine, found), rows, visited, is_all)
+        training.found = found
+        machine.become(training)
 
 
 def completed(model: PackedModel, X: Any, y: Any) -> PackedModel:
     """The model after its last round, as `fit` leaves it."""
     machine = unpacked(model)
-    complete_by_sample(machine, _as_wide(X, width_of(machine)), y)
+    with writing(machine):
+        training = training_of(machine)
+        seen = _seen(machine, X, y)
+        members = weighty(np.arange(seen.labels.size, dtype=np.int32), seen.weights)
+        machine.family.complete(job_of(machine, training.found), training, seen, members)
     return packed(machine)
+
+
+def count_passes(machine: Any) -> int:
+    """How many passes over the rows are set, or were found."""
+    return int(job_of(machine, training_of(machine).found).settings.max_iter)
+
+
+def writes_rows_out(machine: Any) -> bool:
+    """Whether rows as its steps see them are others than those that it is given."""
+    return bool(machine.algorithm.columns.writes_rows_out)
 
 
 class Task(NamedTuple):
@@ -109,12 +145,13 @@ class Journey:
 
     def __init__(self, start: PackedModel | Along) -> None:
         self._machine = unpacked(start.model if isinstance(start, Along) else start)
-        self._models: Sequence[PlaneModel] = training_of(self._machine).models
+        self._training: PlaneTraining = training_of(self._machine)
+        self._job = job_of(self._machine, self._training.found)
         if isinstance(start, Along):
             self._origins, self._began = start.origins, start.began
         else:
-            self._origins = [np.arange(_count_live(one)) for one in self._models]
-            self._began = [_began(one) for one in self._models]
+            self._origins = [np.arange(_count_live(one)) for one in self._training.models]
+            self._began = [_began(one) for one in self._training.models]
 
     def visit(
         self,
@@ -135,11 +172,13 @@ class Journey:
         task: Task | None = None,
         piece: Piece = WHOLE,
     ) -> None:
-        """The same of rows that are `as_seen` already."""
-        if task is not None:
-            join_round(self._machine, task.rows, piece.n_pieces, task.moment)
-        learner = 0 if task is None else task.learner
-        origins = pass_over(self._machine, seen, learner, piece)
+        """Learn rows that are `as_seen` already."""
+        with writing(self._machine):
+            learner = 0 if task is None else task.learner
+            if task is not None:
+                rows = task.rows.without_weight(self._machine.class_weight)
+                join_round(self._job, self._training, rows, piece.n_pieces, task.moment)
+            origins = pass_over_piece(self._job, self._training, seen, learner, piece)
         self._origins = [_composed(*pair) for pair in zip(self._origins, origins, strict=True)]
 
     def along(self) -> Along:
@@ -148,20 +187,18 @@ class Journey:
 
     def shares(self) -> Shares:
         """What it brings to the mixture at the end of the round."""
+        models = self._training.models
         made = [
-            _scaled(
-                share_of(one.planes, origin, _won(one), one.n_steps, one.n_steps - began.n_steps),
-                scale_of(self._machine, one),
-            )
-            for one, origin, began in zip(self._models, self._origins, self._began, strict=True)
+            share_of_model(self._job, one, origin, began.n_steps)
+            for one, origin, began in zip(models, self._origins, self._began, strict=True)
         ]
-        states = [one.generator.bit_generator.state for one in self._models]
+        states = [one.generator.bit_generator.state for one in models]
         return Shares(made, [began.n_created for began in self._began], states)
 
     def alone(self, moment: Moment) -> PackedModel:
         """The model after a round that one learner made."""
         with writing(self._machine):
-            end_round(self._machine, (), moment)
+            end_round(self._job, self._training, (), moment)
         return packed(self._machine)
 
 
@@ -183,14 +220,16 @@ def next_model(before: PackedModel, reached: Shares, moment: Moment) -> PackedMo
     """What the next round begins with: mixed, and pruned as the machine prunes."""
     _check_sound(reached)
     machine = unpacked(before)
-    models = training_of(machine).models
-    n_before = [model.n_steps for model in models]
+    training: PlaneTraining = training_of(machine)
+    job = job_of(machine, training.found)
+    n_before = [model.n_steps for model in training.models]
+    learned = zip(training.models, reached.shares, reached.generators, strict=True)
     with writing(machine):
-        for model, share, state in zip(models, reached.shares, reached.generators, strict=True):
+        for model, share, state in learned:
             model.generator.bit_generator.state = state
             if share.weight > 0:
-                _take(machine, model, share)
-        end_round(machine, n_before, moment)
+                take_share(job, model, share)
+        end_round(job, training, n_before, moment)
     return packed(machine)
 
 
@@ -212,28 +251,6 @@ def become_round(estimator: Any, model: PackedModel) -> None:
             setattr(estimator, name, vars(reached)[name])
 
 
-def _scaled(share: Share, scale: float) -> Share:
-    """A share of planes whose sums are multiplied; as it is, by 1."""
-    return share if scale == 1 else share._replace(sums=share.sums * np.float32(scale))
-
-
-def _take(machine: Any, model: PlaneModel, share: Share) -> None:
-    model.n_steps = max(round(share.steps), model.n_steps + 1)
-    n_units = getattr(model.own, "n_units", 1)
-    share = _scaled(share, 1 / scale_of(machine, model))
-    model.planes = settled(model.planes, share, n_units)
-    if _won(model).size:  # of machines whose planes all stay, in their order
-        won = np.zeros(model.planes.owner.size, np.int64)
-        won[: share.won.size] = np.rint(share.won)
-        model.own.tally = tally_of(won, model.planes.owner)
-
-
-def _won(model: PlaneModel) -> Array:
-    """Rows that each plane has won, by lane, where a machine counts them."""
-    tally = getattr(model.own, "tally", None)
-    return NOTHING_WON if tally is None else tally.of_plane
-
-
 def _began(model: PlaneModel) -> Began:
     return Began(model.n_steps, float(model.planes.counts[CREATED]))
 
@@ -249,7 +266,14 @@ def _composed(before: Array, since: Array) -> Array:
 
 
 def _seen(machine: Any, X: Any, y: Any) -> TrainingData:
-    return seen_by(machine, _as_wide(X, width_of(machine)), y)
+    """Rows as steps see them. All classes and columns must be known by now."""
+    training: PlaneTraining = training_of(machine)
+    with writing(machine):
+        rows = machine.read_rows(_as_wide(X, width_of(machine)), y, None, training)
+    known = training.labels
+    if rows.labels.size > known.size:
+        raise ValueError(f"y holds labels that are new: {rows.labels[known.size :].tolist()}")
+    return training.columns.for_training(rows.data)
 
 
 def _as_wide(X: Any, n_columns: int) -> Any:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from polyplane.arrays import Array
 from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.training.planes.state import PlaneModel
 
 __all__ = [
     "Prototypes",

@@ -21,7 +21,7 @@ from polyplane.engine.planes.pruning import with_only
 from polyplane.engine.rows.storage import products
 from polyplane.engine.targets import rows_of
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.training.planes.state import PlaneModel
 
 __all__ = ["compress_model", "needed_planes"]
 

@@ -11,19 +11,18 @@ Planes   A member's soft maxima become units of the classes for which they speak
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.records import aligned_zeros
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.blended.training import BlendedTraining, Member
 from polyplane.model.input.column_maps import ColumnMap, folded_map
-from polyplane.model.many_classes.decomposition import REST
+from polyplane.model.many_classes.decomposition import REST, Decomposition
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 
-__all__ = ["Folded", "folded", "folded_of"]
+__all__ = ["Folded", "folded"]
 
 WEIGHT_OF_NO_PLANES = 1e3  # of a score below those of all planes
 
@@ -43,45 +42,31 @@ class _Unit(NamedTuple):
     sums: Array  # [feature, plane], folded
 
 
-def folded(training: BlendedTraining) -> Folded:
-    """Return the model that the members of a blend make together."""
-    maps = [_map_of(member) for member in training.blended]
+def folded(members: Sequence[Any], ranks: Array) -> Folded:
+    """Return the model that members of a blend make together, of classes with these ranks."""
+    maps = [_map_of(member) for member in members]
     columns = folded_map(maps)
     units = [
         unit
-        for member, own in zip(training.blended, maps, strict=True)
-        for unit in _units_of(member, own, columns, training.ranks)
+        for member, own in zip(members, maps, strict=True)
+        for unit in _units_of(member, own, columns, ranks)
     ]
-    return Folded(_record_of(units, training), columns)
+    return Folded(_record_of(units, ranks), columns)
 
 
-def folded_of(training: BlendedTraining) -> Folded:
-    """Return the model of a blend, which is made once until its members learn on."""
-    state = tuple(
-        (member.name, member.weight, tuple((one.n_steps, id(one.planes.owner)) for one in models))
-        for member in training.blended
-        for models in [member.training.models]
-    )
-    known: tuple[object, Folded] | None = vars(training).get("_folded")
-    if known is None or known[0] != state:
-        known = state, folded(training)
-        vars(training)["_folded"] = known
-    return known[1]
-
-
-def _map_of(member: Member) -> ColumnMap:
-    columns: ColumnMap = member.training.own.columns
+def _map_of(member: Any) -> ColumnMap:
+    columns: ColumnMap = member.training.columns.map
     return columns
 
 
-def _units_of(member: Member, own: ColumnMap, columns: ColumnMap, ranks: Array) -> Sequence[_Unit]:
+def _units_of(member: Any, own: ColumnMap, columns: ColumnMap, ranks: Array) -> Sequence[_Unit]:
     """Return the soft maxima of a member, by the class that each speaks for or against."""
     models = member.training.models
     n_estimators = 1 + max(model.estimator for model in models)
     weight = member.weight / n_estimators
     units = []
     for model in models:
-        finished: FinishedPlanes = member.estimator.planes_as_seen(model)
+        finished: FinishedPlanes = member.estimator.algorithm.planes_of(model)
         sums = columns.spread_knots(
             own, own.folded(finished.sums * finished.scales, model.constant)
         )
@@ -97,9 +82,9 @@ def _units_of(member: Member, own: ColumnMap, columns: ColumnMap, ranks: Array) 
     return units
 
 
-def _record_of(units: Sequence[_Unit], training: BlendedTraining) -> PlaneRecord:
+def _record_of(units: Sequence[_Unit], ranks: Array) -> PlaneRecord:
     """Put units side by side; classes with fewer units than others get empty ones of weight 0."""
-    n_classes = training.labels.size
+    n_classes = ranks.size
     by_class = [[unit for unit in units if unit.rank == rank] for rank in range(n_classes)]
     n_units = max(1, *(len(own) for own in by_class))
     n_planes = sum(unit.sums.shape[1] for unit in units)
@@ -124,7 +109,7 @@ def _record_of(units: Sequence[_Unit], training: BlendedTraining) -> PlaneRecord
         group=group,
         plane_class=(group // n_units).astype(np.int32),
         plane_sign=signs,
-        decomposition=training.decomposition("soft"),
+        decomposition=Decomposition("joint", "soft", ranks),
         n_estimators=1,
         empty_score=-np.inf,
         is_soft=True,

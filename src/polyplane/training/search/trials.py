@@ -1,6 +1,6 @@
 """Trials of settings: the same rows in the same order, settings and left-out rows their own.
 
-The trials of an estimator differ in a parameter or in the part of the rows that they leave out.
+Trials differ in a parameter or in the part of the rows that they leave out.
 Each becomes, to the bit, what its settings alone would make of those rows in that order. They are
 trained side by side in threads.
 """
@@ -17,54 +17,57 @@ from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.steps.hinge import HingeRule
 from polyplane.engine.targets import rows_of
 from polyplane.estimator.fitting.progress import Report, without_errors
-from polyplane.estimator.fitting.resuming import seen_rows
 from polyplane.estimator.fitting.side_by_side import for_each
 from polyplane.estimator.input.validation import TrainingData, weighty
-from polyplane.estimator.planes.kept_rows import keep_some_rows
-from polyplane.estimator.planes.new_models import begun_like
-from polyplane.estimator.planes.passes import has_own_loop, pass_by_itself, passes_of
-from polyplane.estimator.planes.prediction import wrong_rows_of
-from polyplane.estimator.planes.training import EarlyStopping, PlaneTraining
+from polyplane.training.job import NewRows
+from polyplane.training.planes.algorithm import PlaneJob, hinge_steps
+from polyplane.training.planes.family import wrong_rows as wrong_rows_of
+from polyplane.training.planes.models import meet_rows, new_training
+from polyplane.training.planes.passes import begin_fit, pass_of
+from polyplane.training.planes.passes import count_passes as count_passes_of
+from polyplane.training.planes.state import PlaneTraining
 
 __all__ = [
-    "NO_PART", "Trial", "become_fitted", "count_passes", "members_of", "new_trial",
-    "pass_side_by_side", "take_hinge_steps", "wrong_rows",
-]  # fmt: skip
+    "NO_PART",
+    "Trial",
+    "count_passes",
+    "members_of",
+    "new_trial",
+    "pass_side_by_side",
+    "take_hinge_steps",
+    "wrong_rows",
+]
 
 NO_PART = -1  # what a trial leaves out that visits every row
-MIN_BYTES_FOR_THREADS = (
-    1 << 27
-)  # of rows, read by each trial: a pass over less ends before they help
+MIN_BYTES_FOR_THREADS = 1 << 27  # of rows that each trial reads: less ends before they help
 
 
 @dataclass
 class Trial:
-    """An estimator with settings of its own, and what it has reached."""
+    """A training with settings of its own."""
 
-    machine: Any
+    job: PlaneJob
     training: PlaneTraining
+    seen: TrainingData  # all rows as its steps see them
     left_out: int = NO_PART  # the part of the rows that it does not visit
 
 
 def new_trial(
-    machine: Any,
-    settings: dict[str, Any],
-    data: TrainingData,
-    labels: Array,
-    seed: int,
+    job: PlaneJob,
+    rows: NewRows,
     parts: Array,
     left_out: int = NO_PART,
     members: Array | None = None,
 ) -> Trial:
-    """Return an estimator like this one with other settings, before its first pass.
+    """Return a training before its first pass.
 
     Who makes several that leave out the same may give them their `members`.
     """
-    own = data._replace(rows=with_own_page(data.rows))
     if members is None:
-        members = members_of(data, parts, left_out)
-    made, training = begun_like(machine, settings, own, labels, seed, members)
-    return Trial(made, training, left_out)
+        members = members_of(rows.data, parts, left_out)
+    training, seen = meet_rows(job, new_training(job, rows), rows)
+    begin_fit(job, training, seen, members)
+    return Trial(job, training, seen, left_out)
 
 
 def members_of(data: TrainingData, parts: Array, left_out: int) -> Array:
@@ -76,7 +79,7 @@ def members_of(data: TrainingData, parts: Array, left_out: int) -> Array:
 def count_passes(trials: Sequence[Trial]) -> int:
     """Return how many passes the longest of them makes."""
     return max(
-        passes_of(trial.machine, course.n_rows)
+        count_passes_of(trial.job.settings, course.n_rows)
         for trial in trials
         for course in trial.training.courses
     )
@@ -88,7 +91,7 @@ def take_hinge_steps(trials: Sequence[Trial]) -> bool:
         isinstance(model.rule, HingeRule)
         and model.rule.clone_probability == 0
         and course.chosen.size == 0
-        and not has_own_loop(trial.machine)
+        and trial.job.algorithm.steps is hinge_steps
         for trial in trials
         for model, course in zip(trial.training.models, trial.training.courses, strict=True)
     )
@@ -96,18 +99,7 @@ def take_hinge_steps(trials: Sequence[Trial]) -> bool:
 
 def wrong_rows(trial: Trial, data: TrainingData, rows: Array) -> Array:
     """Return which of these rows it gets wrong."""
-    return wrong_rows_of(trial.machine, trial.training, data, rows)
-
-
-def become_fitted(trial: Trial, reader: Any, data: TrainingData, X: Any) -> Any:
-    """Return the estimator of a trial as its own fit would leave it; `reader` has read X."""
-    machine, training = trial.machine, trial.training
-    own = vars(machine)
-    own.update({name: value for name, value in vars(reader).items() if name not in own})
-    training.rows_seen, training.split_seed = seen_rows(data.labels), training.seed
-    training.courses, training.watch = [], EarlyStopping()
-    keep_some_rows(machine, X)
-    return machine
+    return wrong_rows_of(trial.job, trial.training, data, rows)
 
 
 def pass_side_by_side(
@@ -124,13 +116,13 @@ def pass_side_by_side(
             trial = trials[place]
             model, course = trial.training.models[k], trial.training.courses[k]
             if not course.is_over:
-                own = data._replace(rows=with_own_page(data.rows))
+                own = trial.seen._replace(rows=with_own_page(trial.seen.rows))
                 kept = order[parts[order] != trial.left_out]
-                pass_by_itself(trial.machine, model, course, own, kept, report)
+                pass_of(trial.job, model, course, own, kept, report)
 
         for_each(visit, len(trials), n_threads, without_errors(report))
     for trial in alive:
-        trial.machine.n_iter_ += 1
+        trial.training.n_passes += 1
 
 
 def _count_bytes(rows: Any) -> int:
@@ -142,7 +134,7 @@ def _order(trials: Sequence[Trial], k: int, data: TrainingData) -> Array:
     models = [trial.training.models[k] for trial in trials]
     everything = weighty(in_place(data.labels.size), data.weights)
     order: Array = rows_of(everything, models[0].targets(data))
-    if trials[0].machine.shuffle:
+    if trials[0].job.settings.shuffle:
         shuffle(order, models[0].generator)
         for model in models[1:]:
             model.generator.bit_generator.state = models[0].generator.bit_generator.state

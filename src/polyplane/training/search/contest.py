@@ -25,7 +25,7 @@ from polyplane.arrays import Array
 from polyplane.engine.planes.planes import same_bits
 from polyplane.estimator.fitting.progress import Report
 from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.planes.setting_trials import (
+from polyplane.training.search.trials import (
     NO_PART,
     Trial,
     count_passes,

@@ -1,72 +1,57 @@
-"""Models in training: their planes, what they have seen, and the walk over rows.
+"""Trainings of planes: models side by side, with planes, steps and orders of their own.
 
-A classifier is one model or, where it is taken apart into problems or is an ensemble, several
-side by side: each with planes, steps and order of its own, so that it is the model that its
-problem alone would have given, and so that threads need not meet.
-All training, whether `fit`, `partial_fit` or a search, is `visit`: rows in some order, cut only
-where something is due by the count of steps. Where the caller cuts his data changes nothing.
+A classifier is one model or, where it is taken apart into problems or is an ensemble, several side
+by side, so that each is the model that its problem alone would have given, and so that threads need
+not meet.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyplane.arrays import Array
-from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import (
     CREATED,
     MISTAKES,
-    NO_PLANE,
     PRUNED,
     Planes,
     copied,
-    count_planes,
-    has_idle_tile,
-    live_lanes,
-    with_more_room,
 )
 from polyplane.engine.steps.resting import AWAKE, REST
 from polyplane.engine.targets import LEFT_OUT, Targets
-from polyplane.estimator.fitting.progress import Report
-from polyplane.estimator.fitting.resuming import SeenRows, interrupts_wait
-from polyplane.estimator.input.known_classes import ClassesMet
 from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.many_classes.decomposition import Problem
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord, record_of
-from polyplane.model.prediction import HISTORY
+from polyplane.training.planes.first_rows import FirstRows
+from polyplane.training.state import Training
 
 __all__ = [
-    "HISTORY",
     "LEAST_CHOICE",
     "NO_CHOICE",
+    "NO_ROWS_WON",
     "Course",
-    "EarlyStopping",
     "OwnState",
     "PlaneModel",
     "PlaneTraining",
     "Snapshot",
-    "Walk",
-    "next_multiple",
-    "visit",
 ]
 
-RECORD_EVERY = 10_000  # steps between points of the history, after powers of two up to there
 NO_CHOICE = np.empty(0, np.int32)
+NO_ROWS_WON = np.empty(0, np.int64)
 LEAST_CHOICE = AWAKE - REST
-NO_ROWS = SeenRows(0, 0)
 
 
 class OwnState:
-    """What one machine keeps of a model, or of a training, beside what all machines keep.
+    """What one algorithm keeps of a model, or of a training, beside what all algorithms keep.
 
-    A machine that keeps something has a dataclass of it in its own file, and makes one in
-    `_own_of_model` or `_own_of_training`. Files hold of it what `files/training_tables.py` names.
+    An algorithm that keeps something has a dataclass of it in its own file. Files hold of it what
+    `files/training_tables.py` names.
     """
 
     def snapshot(self) -> Any:
-        """What steps change of it, copied; None where they change nothing."""
+        """Return what steps change of it, copied; None where they change nothing."""
         return None
 
     def return_to(self, snapshot: Any) -> None:
@@ -75,12 +60,23 @@ class OwnState:
     def check(self, planes: Planes) -> None:
         """Refuse what a file tells if it does not belong to the planes of its model."""
 
+    def end_meeting(self) -> None:
+        """Forget what only models share that start together."""
+
+    @property
+    def won(self) -> Array:
+        """Rows that each plane has won, by lane, where they are counted."""
+        return NO_ROWS_WON
+
+    def settle(self, won: Array, owner: Array) -> None:
+        """Take up what several learners have won together."""
+
 
 class Snapshot(NamedTuple):
     """A state of a model to return to."""
 
     planes: Planes
-    own: Any  # of the machine's own state, what steps change
+    own: Any  # of the algorithm's own state, what steps change
     n_steps: int
     mistakes_noted: int
     n_notes: int
@@ -102,7 +98,8 @@ class PlaneModel:
     mistakes_noted: int = 0
     rule: Any = None  # what its steps follow
     history: list[tuple[int, int, int, int, float]] = field(default_factory=list)
-    own: Any = field(default_factory=OwnState)  # the machine's own state
+    n_units: int = 1  # soft maxima of a class, since it started
+    own: Any = field(default_factory=OwnState)  # of its algorithm
 
     def __post_init__(self) -> None:
         self.generator = np.random.default_rng(self.seed)
@@ -142,29 +139,10 @@ class PlaneModel:
         return start.astype(np.float32)
 
     @property
-    def alpha_of_opposite_planes(self) -> float:
-        """The alpha of the multi-class SVM that, with two classes, is Pegasos with `alpha`.
-
-        It keeps its two planes opposite, W_1 = -W_0 = w/2: both get the same row with opposite
-        signs. Its loss is 1 - w x and its regulariser alpha/4 |w|^2, so twice the alpha makes it
-        Pegasos exactly, and one loop serves both.
-        """
-        is_two_class = self.planes.room_left.size == 2
-        return 2 * self.alpha if is_two_class else self.alpha
-
-    @property
     def mean_step(self) -> float:
         """The step that the sums handed out stand for: the last, or the mean of the average."""
         keeps_average = self.planes.timed_sums.size > 0
         return (2 * self.n_steps + 1) / 3 if keeps_average else self.n_steps  # step t weighs t
-
-    def finished(self, alpha: float) -> FinishedPlanes:
-        """The planes reached, W = Theta / (alpha t)."""
-        lanes = live_lanes(self.planes)
-        sums = mean_sums(self.planes, self.n_steps)[: self.n_features + 1, lanes]
-        scale = 1.0 / (alpha * max(self.n_steps, 1))
-        scales = np.full(lanes.size, scale, np.float32)
-        return FinishedPlanes(sums, self.planes.owner[lanes], scales)
 
     def snapshot(self) -> Snapshot:
         """The state now."""
@@ -195,7 +173,7 @@ class Course:
     """How far one model has come in a fit: enough to go on after an interruption, to the bit."""
 
     n_rows: int
-    chosen: Array  # of each row its plane, or below 0 a note, for machines that keep such
+    chosen: Array  # of each row its plane, or below 0 a note, for algorithms that keep such
     n_passes: int = 0  # completed
     is_over: bool = False
     first_step: int = 0  # of the pass at work
@@ -207,37 +185,37 @@ class Course:
         return self.mixed_by is not None
 
 
-@dataclass
-class EarlyStopping:
-    """What early stopping has seen."""
-
-    best: float = np.inf
-    since_best: int = 0  # passes
-    snapshots: list[Snapshot] = field(default_factory=list)  # of all models at their best
-
-
-@dataclass
-class PlaneTraining(ClassesMet):
+@dataclass(kw_only=True)
+class PlaneTraining(Training):
     """What `fit` and `partial_fit` leave behind and take up again."""
 
-    constant: float
-    n_columns: int
     models: list[PlaneModel] = field(default_factory=list)
-    rows_seen: SeenRows = NO_ROWS  # by the latest fit
-    split_seed: int = 0  # of the rows that early stopping holds out
     courses: list[Course] = field(default_factory=list)  # of the models, until a fit is finished
-    watch: EarlyStopping = field(default_factory=EarlyStopping)
-    own: Any = field(default_factory=OwnState)  # the machine's own state
+    first_rows: FirstRows | None = None  # of a stream, until there are enough to start from
+    own: Any = field(default_factory=OwnState)  # of its algorithm
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a fit was interrupted."""
+        """Return True if a fit was interrupted."""
         return len(self.courses) > 0
 
     @property
-    def n_steps(self) -> int:
-        """Steps of all models."""
-        return sum(model.n_steps for model in self.models)
+    def n_features(self) -> int:
+        """Features of the planes, without the constant."""
+        return self.columns.n_features
+
+    def end_fit(self) -> None:
+        """Forget how far a fit has come."""
+        self.courses = []
+
+    def snapshot(self) -> list[Snapshot]:
+        """Return the state of each model."""
+        return [model.snapshot() for model in self.models]
+
+    def return_to(self, snapshots: list[Snapshot]) -> None:
+        """Take up an earlier state."""
+        for model, state in zip(self.models, snapshots, strict=False):
+            model.return_to(state)
 
     def record(
         self,
@@ -245,9 +223,8 @@ class PlaneTraining(ClassesMet):
         combine: str,
         empty_score: float,
         is_soft: bool,
-        calibration: float,
     ) -> PlaneRecord:
-        """The classifier reached; `calibration` times its scores are log-odds."""
+        """Return the classifier reached; `finish` gives the planes of a model."""
         decomposition = self.decomposition(combine)
         places = {problem: p for p, problem in enumerate(decomposition.problems())}
         n_estimators = 1 + max(model.estimator for model in self.models)
@@ -257,8 +234,7 @@ class PlaneTraining(ClassesMet):
             if decomposition.is_joint:
                 finished = _of_known_classes(finished, self.labels.size)
             made[model.estimator][places[model.problem]] = finished
-        record = record_of(made, decomposition, empty_score, is_soft)
-        return replace(record, calibration=calibration)
+        return record_of(made, decomposition, empty_score, is_soft)
 
 
 def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:
@@ -266,64 +242,3 @@ def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:
     sums, owner, scales, n_units = planes
     is_known = owner < n_classes * n_units
     return FinishedPlanes(sums[:, is_known], owner[is_known], scales[is_known], n_units)
-
-
-class Walk(NamedTuple):
-    """What a machine does along the way."""
-
-    steps: Callable[[PlaneModel, TrainingData, Array, Array], int]  # its loop; returns new n_steps
-    due: Callable[[int], int]  # next count of steps at which `act` wants to be called
-    act: Callable[[PlaneModel], None]
-
-
-def _next_record(step: int) -> int:
-    """Next power of two below RECORD_EVERY, then its multiples."""
-    power = 1 << step.bit_length()
-    return min(power, RECORD_EVERY) if step < RECORD_EVERY else next_multiple(step, RECORD_EVERY)
-
-
-def next_multiple(step: int, interval: int) -> int:
-    """The first multiple of `interval` after `step`."""
-    return (step // interval + 1) * interval
-
-
-def _make_room(model: PlaneModel, chosen: Array) -> None:
-    """More lanes; rows that have chosen a plane follow it to its new place."""
-    lanes = live_lanes(model.planes)
-    place = np.full(model.planes.owner.size, NO_PLANE, np.int32)
-    place[lanes] = np.arange(lanes.size, dtype=np.int32)
-    model.planes = with_more_room(model.planes)
-    chosen[chosen >= 0] = place[chosen[chosen >= 0]]
-
-
-def visit(
-    model: PlaneModel, data: TrainingData, order: Array, chosen: Array, walk: Walk, report: Report
-) -> None:
-    """Visit the rows in `order`, once each."""
-    done = 0
-    with interrupts_wait() as let_through:
-        while done < order.size:
-            before, mistakes = model.n_steps, int(model.planes.counts[MISTAKES])
-            done += _visit_some(model, data, order[done:], chosen, walk)
-            visited = model.n_steps - before
-            n_mistakes = int(model.planes.counts[MISTAKES]) - mistakes
-            report(visited, count_planes(model.planes), n_mistakes / max(visited, 1))
-            let_through()
-
-
-def _visit_some(
-    model: PlaneModel, data: TrainingData, order: Array, chosen: Array, walk: Walk
-) -> int:
-    """Visit the first rows in `order`, up to where something is due; return how many."""
-    before = model.n_steps
-    next_act, next_note = walk.due(before), _next_record(before)
-    part = order[: min(next_act, next_note) - before]
-    model.n_steps = walk.steps(model, data, part, chosen)
-    visited = model.n_steps - before
-    if model.n_steps == next_act:
-        walk.act(model)
-    if visited < part.size or has_idle_tile(model.planes):
-        _make_room(model, chosen)
-    if model.n_steps == next_note:
-        model.note()
-    return visited

@@ -9,10 +9,20 @@ from typing import Any
 
 from polyplane.estimator.fitting.resuming import SeenRows
 from polyplane.estimator.input.known_classes import ClassesMet
+from polyplane.training.blended.folding import Folded, folded
+from polyplane.training.soft_planes.mapped_columns import FoldedColumns
 
-__all__ = ["BlendedTraining", "Member"]
+__all__ = ["BlendAlgorithm", "BlendedTraining", "Member"]
 
 NO_ROWS = SeenRows(0, 0)
+
+
+@dataclass(frozen=True)
+class BlendAlgorithm:
+    """What files ask of an algorithm, of a blend."""
+
+    columns: type[FoldedColumns] = FoldedColumns
+    searched: tuple[str, ...] = ()
 
 
 @dataclass
@@ -37,6 +47,7 @@ class BlendedTraining(ClassesMet):
     """What `fit` and `partial_fit` of a blend leave behind and take up again."""
 
     n_columns: int = 0
+    n_passes: int = 0  # of the latest fit, of the member with most
     constant: float = 1.0
     members: list[Member] = field(default_factory=list)
     interim: Member | None = None  # predicts until the first member is done
@@ -61,6 +72,39 @@ class BlendedTraining(ClassesMet):
     def models(self) -> list[Any]:
         """Models of all members that predict."""
         return [model for member in self.blended for model in member.training.models]
+
+    @property
+    def origin(self) -> object:
+        """Which training it is: members are restored by themselves."""
+        return self
+
+    def goes_on_from(self, before: Any) -> bool:
+        """Return True if it is the training that was there before."""
+        return before is self
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """No parameter is left to the fit."""
+        return {}
+
+    @property
+    def folded(self) -> Folded:
+        """The one model that members make together, derived once until they learn on."""
+        state = tuple(
+            (member.name, member.weight, [(one.n_steps, id(one.planes.owner)) for one in models])
+            for member in self.blended
+            for models in [member.training.models]
+        )
+        known: tuple[object, Folded] | None = vars(self).get("_folded")
+        if known is None or known[0] != state:
+            known = state, folded(self.blended, self.ranks)
+            vars(self)["_folded"] = known
+        return known[1]
+
+    @property
+    def columns(self) -> FoldedColumns:
+        """How its planes see columns."""
+        return FoldedColumns(self.folded.columns)
 
     @property
     def n_steps(self) -> int:

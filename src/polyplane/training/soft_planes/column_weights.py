@@ -22,8 +22,8 @@ import numpy as np
 from polyplane.arrays import Array
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of, packed
-from polyplane.estimator.planes.training import PlaneModel
 from polyplane.model.input.column_maps import ColumnMap
+from polyplane.training.planes.state import PlaneModel
 
 __all__ = ["Importance", "importance_of", "weights_of"]
 
