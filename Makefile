@@ -8,7 +8,7 @@ WORKERS := 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env browser demo test check lint format bench test-oldest test-cluster fuzz fuzz-coverage nightly hook clean
+.PHONY: help env browser demo test check lint format bench test-oldest test-cluster fuzz nightly hook clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -82,11 +82,6 @@ SECONDS := 60
 fuzz: env  ## read random files for a minute, or SECONDS=n, and compare with the plain rules
 	@echo 'Reading random files for $(SECONDS) seconds a format.'
 	@$(BIN)/python -m tests.data.fuzz --seconds $(SECONDS)
-
-fuzz-coverage: env  ## let atheris look for input that breaks the reader of LIBSVM text (Linux)
-	@echo 'Installing atheris and fuzzing for $(SECONDS) seconds.'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt atheris
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.data.formats.libsvm.fuzz_coverage $(SECONDS)
 
 nightly: export POLYPLANE_NIGHTLY := 1
 nightly: test-oldest test-cluster fuzz  ## what is too long for every commit: the oldest versions, clusters, random files

@@ -107,7 +107,7 @@ MUTATIONS = [
 def copied(folder, tests_of):
     """A copy of the tree in `folder`, with the tests of a commit if one is named."""
     leave = shutil.ignore_patterns("__pycache__")
-    for name in ("src", "tests", "docs", "changes", "benchmarks"):
+    for name in ("src", "tests", "docs", "benchmarks"):
         shutil.copytree(ROOT / name, folder / name, ignore=leave)
     for name in ("pyproject.toml", "README.md", "Makefile"):
         shutil.copy(ROOT / name, folder)

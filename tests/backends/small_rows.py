@@ -19,3 +19,9 @@ def machine(**settings):
 def arrays(X, y, n_partitions):
     chunk = -(-len(y) // n_partitions)
     return da.from_array(X, chunks=(chunk, -1)), da.from_array(y, chunks=chunk)
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.planes_, other.planes_)
+    np.testing.assert_array_equal(one.intercepts_, other.intercepts_)
+    assert (one.n_steps_, one.n_iter_) == (other.n_steps_, other.n_iter_)

@@ -10,20 +10,10 @@ pytest.importorskip("distributed", reason="Dask is not installed: pip install 'p
 
 import dask.array as da
 from dask.delayed import delayed
-from distributed import Client, LocalCluster
 
 from polyplane.backends import dask_cluster
 
 pytestmark = pytest.mark.compiled
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 def rows(n=1500, seed=0, n_classes=2):

@@ -31,18 +31,7 @@ from distributed import Client, LocalCluster, wait
 
 from polyplane.backends import dask_cluster, dask_partitions, dask_rounds, dask_rows
 from polyplane.backends.dask_cluster import bytes_sent
-from tests.backends.small_rows import arrays, machine, rows
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+from tests.backends.small_rows import arrays, machine, rows, same
 
 
 @delayed
@@ -50,12 +39,6 @@ def made(start, end, n=600):
     """A partition that can be made again wherever it is wanted."""
     X, y = rows(n)
     return X[start:end], y[start:end]
-
-
-def same(one, other):
-    np.testing.assert_array_equal(one.planes_, other.planes_)
-    np.testing.assert_array_equal(one.intercepts_, other.intercepts_)
-    assert (one.n_steps_, one.n_iter_) == (other.n_steps_, other.n_iter_)
 
 
 # ---- the sequential algorithm ------------------------------------------------------------

@@ -14,7 +14,7 @@ import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.estimator.files.saving import packed, unpacked
-from polyplane.estimator.planes.rounds.travelling_models import (
+from polyplane.estimator.learners.travelling_models import (
     Journey,
     Moment,
     has_begun,
@@ -32,23 +32,9 @@ from distributed import Client, LocalCluster
 
 from polyplane.backends import dask_cluster, dask_stream
 from polyplane.backends.dask_cluster import bytes_sent
+from tests.backends.small_rows import rows, same
 
 CLASSES = np.arange(3)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def rows(n=600, seed=0):
-    """Whole numbers: sums of them are exact."""
-    X = np.random.default_rng(seed).integers(0, 5, (n, 6)).astype(np.float32)
-    return X, (X[:, 0] * X[:, 1] + X[:, 2]).astype(int) // 4 % 3
 
 
 def machine(**more):
@@ -59,12 +45,6 @@ def cut(X, y, ends):
     """Parts, some of which may be empty."""
     bounds = [0, *sorted(ends), len(y)]
     return [(X[a:b], y[a:b]) for a, b in itertools.pairwise(bounds)]
-
-
-def same(one, other):
-    np.testing.assert_array_equal(one.planes_, other.planes_)
-    np.testing.assert_array_equal(one.intercepts_, other.intercepts_)
-    assert (one.n_steps_, one.n_iter_) == (other.n_steps_, other.n_iter_)
 
 
 def by_hand(model, parts, n_learners, every, n_first):

@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from benchmarks.deformation import (
-    FIELD_DEVIATION,
     LARGEST_SIDE,
     MOST_OF_FIELD,
-    N_FIELDS,
     deform_rows,
     empty_frame,
-    smooth_fields,
-    sources_of,
     steps_of,
 )
 from tests.examples import examples
@@ -106,57 +102,3 @@ def test_the_wildest_change_leaves_no_bounds(side):
         strokes = with_strokes(np.full((side, side), 255), change[8])
         expected = sampled(strokes, change, fields[0]).ravel()
         assert np.abs(row - expected).max() <= ROUNDING
-
-
-def test_changes_have_the_deviations_asked_for():
-    images = np.zeros((600, 1), np.uint8)
-    steps = steps_of(2, 0, 0.1, 0.05, 1, 0.2)
-    _, changes = deformed(images, steps, np.zeros((1, 1), np.int8))
-    x_shift, xx, xy, x_pull, y_shift, yy, yx, y_pull, thickness = changes.T
-    for found, expected in [
-        (x_shift, 2 * 256),
-        (y_shift, 2 * 256),
-        (xx, 0.05 * 512),
-        (yy, 0.05 * 512),
-        (xy, 0.1 * 512),
-        (thickness, 0.2 * 128),
-    ]:
-        assert found.std() == pytest.approx(expected, rel=0.15)
-        assert abs(found.mean()) < 0.2 * expected + 0.5  # rounded down
-    for found in (x_pull, y_pull):
-        assert np.abs(found).mean() == pytest.approx(32, rel=0.1)
-        assert abs((found > 0).mean() - 0.5) < 0.1
-    assert not yx.any()
-    assert np.abs(np.corrcoef(changes[:, [0, 1, 2, 3, 4, 5, 7, 8]].T) - np.eye(8)).max() < 0.2
-
-
-def test_a_rotation_turns_the_grid_and_keeps_lengths():
-    _, changes = deformed(
-        np.zeros((100, 1), np.uint8), steps_of(0, 0.15, 0, 0, 0, 0), np.zeros((1, 1), np.int8)
-    )
-    _, xx, xy, _, _, yy, yx, _, _ = changes.T / 512
-    np.testing.assert_array_equal(xy, -yx)
-    np.testing.assert_array_equal(xx, yy)
-    np.testing.assert_allclose(np.hypot(1 + xx, yx), 1, atol=0.005)
-    assert yx.std() == pytest.approx(0.15, rel=0.3)
-
-
-def test_every_image_comes_at_every_place():
-    met = np.zeros((5, 5), int)
-    for order in sources_of(np.uint64(0), 0, 2_000, 5).reshape(-1, 5):
-        met[np.arange(5), order] += 1
-    assert met.min() > 40  # 80 each on average
-    assert met.max() < 130
-
-
-@pytest.mark.parametrize("side", [1, 8, pytest.param(28, marks=pytest.mark.compiled)])
-def test_fields_are_smooth_and_of_the_deviation_they_claim(side):
-    fields = smooth_fields(np.uint64(3), side)
-    assert fields.shape == (N_FIELDS, side * side)
-    assert fields.dtype == np.int8
-    assert fields.flags.c_contiguous
-    assert fields.std() == pytest.approx(FIELD_DEVIATION, rel=0.3 if side == 1 else 0.1)
-    assert abs(fields.mean()) < FIELD_DEVIATION / 4
-    if side == 28:
-        steps_between = np.diff(fields.reshape(-1, side, side).astype(int), axis=1)
-        assert steps_between.std() < FIELD_DEVIATION / 4

@@ -38,11 +38,6 @@ def test_threads_change_nothing(n_jobs):
         np.testing.assert_array_equal(one, other)
 
 
-def test_rows_differ_among_each_other_and_among_seeds():
-    X = np.vstack([infinite_digits(40, seed=seed, source=SOURCE)[0] for seed in (0, 1)])
-    assert len(np.unique(X, axis=0)) == 80
-
-
 def test_rows_have_the_bits_they_have_on_every_machine():
     X = (np.arange(4 * 17 * 17) * 37 % 256).astype(np.uint8).reshape(4, -1)
     X, y = infinite_digits(20, 10**12, 5, source=(X, range(4)), deformation=Deformation())
@@ -58,44 +53,6 @@ def test_every_turn_shows_each_source_digit_once_with_its_label():
         np.testing.assert_array_equal(y, SOURCE[1][order])
 
 
-def test_rows_are_bytes_and_labels_whole_numbers():
-    X, y = infinite_digits(3, source=SOURCE)
-    assert X.dtype == np.uint8
-    assert X.flags.c_contiguous
-    assert y.dtype == np.int64
-    X, y = infinite_digits(0, source=SOURCE)
-    assert X.shape == (0, 25)
-    assert y.shape == (0,)
-
-
 def test_rows_far_out_exist():
     X, _ = infinite_digits(2, 2**62 - 1, source=SOURCE)
     np.testing.assert_array_equal(X[1:], infinite_digits(1, 2**62, source=SOURCE)[0])
-
-
-def test_the_source_may_have_any_layout_and_is_left_alone():
-    X, y = SOURCE
-    wide = np.zeros((7, 50), np.uint8)
-    wide[:, ::2] = X
-    wide.flags.writeable = False
-    expected = infinite_digits(9, source=SOURCE)[0]
-    for source in ((wide[:, ::2], y.tolist()), (np.asfortranarray(X), y.astype(np.uint8))):
-        np.testing.assert_array_equal(infinite_digits(9, source=source)[0], expected)
-    np.testing.assert_array_equal(X, small_source()[0])
-
-
-def test_stronger_deformation_moves_rows_farther_from_their_source():
-    side = 12
-    y, x = np.mgrid[:side, :side] - (side - 1) / 2
-    ring = np.clip(255 - 120 * np.abs(np.hypot(x, y) - 3.5), 0, 255).astype(np.uint8).reshape(1, -1)
-    distances = [
-        np.abs(
-            infinite_digits(
-                20, source=(ring, [0]), deformation=Deformation(*(k * v for v in Deformation()))
-            )[0].astype(int)
-            - ring
-        ).mean()
-        for k in (0, 0.5, 1, 2)
-    ]
-    assert distances[0] == 0
-    assert distances == sorted(distances)

@@ -1,9 +1,6 @@
 """What is wrong with a source is told once, with its place, and nothing is left behind."""
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import re
 import struct
@@ -12,15 +9,12 @@ import threading
 import numpy as np
 import pyarrow as pa
 import pytest
-import zstandard
 
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.reading import read, stream
 from polyplane.data.writing import write
+from tests.data.compressions import COMPRESSIONS
 
-COMPRESSIONS = {
-    "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstandard.compress,
-}  # fmt: skip
 ROWS = "".join(f"{k % 3} 1:{k} {2 + k % 9}:0.{k}\n" for k in range(300)).encode()
 
 

@@ -1,31 +1,17 @@
 """Decompression: known by the first bytes, from any source, and damage never passes for an end."""
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import sys
 
 import pytest
 
-from polyplane.data import decompress
 from polyplane.data.chunks import DataError
 from polyplane.data.decompress import name_of, open_bytes
-
-try:
-    import zstandard
-except ImportError:
-    zstandard = None
+from tests.data.compressions import COMPRESSIONS
 
 TEXT = b"".join(b"%d %d:%d\n" % (i % 7, i, i * i % 977) for i in range(20_000))
-COMPRESSIONS = {
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
-}
-if zstandard is not None:
-    COMPRESSIONS["zstd"] = zstandard.ZstdCompressor(write_checksum=True).compress
 with_every_compression = pytest.mark.parametrize("kind", COMPRESSIONS)
 
 
@@ -81,12 +67,6 @@ def test_an_archive_is_read_in_blocks_of_any_size(kind):
         while n := file.readinto(room):
             found += room[:n]
         assert found == TEXT[:5000]
-
-
-def test_zstd_without_its_package_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(decompress, "zstandard", None)
-    with pytest.raises(DataError, match=r"^the stream: .*pip install polyplane\[zstd\]"):
-        open_bytes(io.BytesIO(b"\x28\xb5\x2f\xfd and so on"))
 
 
 def test_what_cannot_be_opened_says_why(tmp_path):

@@ -17,7 +17,7 @@ from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of
 from polyplane.engine.steps.resting import AWAKE
 from polyplane.engine.steps.softmax import planes_scale
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.hyperplane import soft_planes
 from polyplane.hyperplane.soft_planes import SOFT_PLANES
 from polyplane.model.input.column_maps import KINDS

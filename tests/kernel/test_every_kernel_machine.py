@@ -23,9 +23,9 @@ from polyplane import (
 )
 from polyplane.engine.support.support_set import active_slots
 from polyplane.model.kernels.kernel_values import kernel_block
+from polyplane.training.job import Settings
 from polyplane.training.kernels import chunks
 from polyplane.training.kernels.chunks import DEAD_SHARE
-from polyplane.training.settings import Settings
 from tests.kernel.conftest import (
     assert_same_bits,
     everything,

@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from polyplane import SoftPlanesClassifier
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.model.input.column_maps import AS_IS, folded_map
 from polyplane.model.input.input_rows import checked_rows
 from polyplane.training.blended.training import BlendedTraining, Member
+from polyplane.training.state import known_classes
 
 pytestmark = pytest.mark.compiled
 

@@ -18,15 +18,31 @@ from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.report.columns import Columns
 from polyplane.report.page.page import page_of
-from polyplane.tuning import exploration, samples
+from polyplane.tuning import exploration, samples, search
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.candidates import CANDIDATES
 from polyplane.tuning.code import FRAME, GAPS, MATRIX, code_that_makes
 from polyplane.tuning.samples import sample_of_file, sample_of_rows
+from tests.examples import IS_NIGHT
 from tests.real_data import libsvm_set
 from tests.tuning import problems
 
 pytestmark = pytest.mark.compiled
+
+
+QUICK = "majority", "linear", "amm", "additive"  # algorithms
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Leave out algorithms that take long: for tests to which it does not matter."""
+    whole = search.candidates_for
+
+    def quick_ones(X):
+        tried, left_out = whole(X)
+        return [one for one in tried if one.name in QUICK], left_out
+
+    monkeypatch.setattr(search, "candidates_for", quick_ones)
 
 
 def explored(X, y, *sizes, **options):
@@ -66,7 +82,7 @@ def more_wrong_labels(problem):
     return lambda n, seed: (lambda X, y: (X, problems.flipped(y, 0.1, seed + 7)))(*problem(n, seed))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3 if IS_NIGHT else 1))
 @pytest.mark.parametrize(
     ("problem", "verdicts"),
     [
@@ -82,11 +98,13 @@ def test_wrong_labels_do_not_bend_a_verdict(problem, verdicts, seed):
     assert found.verdict in verdicts, found.summary
 
 
+@pytest.mark.usefixtures("quick")
 def test_few_rows_ask_for_more():
     found = explored(*problems.xor(50), 50)
     assert found.verdict == "more-data", found.summary
 
 
+@pytest.mark.usefixtures("quick")
 def test_wrong_labels_are_worth_more_than_more_rows():
     X, _ = problems.linear(1500)
     clean = (2 * X[:, 0] - X[:, 1] + 0.5 * X[:, 2] > 0).astype(np.int64)
@@ -97,6 +115,7 @@ def test_wrong_labels_are_worth_more_than_more_rows():
     assert "cleaner labels would buy more" in found.summary
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_leak_and_drift_are_said():
     X, y = problems.random_labels(600)
     X[:, 1] = y + 0.01 * X[:, 1]
@@ -117,13 +136,13 @@ def test_a_leak_and_drift_are_said():
 
 def test_a9a_is_linear_or_additive():
     X, y, _, _ = libsvm_set("a9a")
-    found = explored(X, y, 1000, 6000)
+    found = explored(X, y, 4000)
     assert found.verdict in ("linear", "additive"), found.summary
 
 
 def test_ijcnn1_is_nonlinear():
     X, y, _, _ = libsvm_set("ijcnn1")
-    found = explored(X, y, 3000)
+    found = explored(X, y, 2000)
     assert found.verdict in ("piecewise-linear", "kernel"), found.summary
 
 
@@ -166,6 +185,7 @@ def test_models_predict_tables_as_they_are_laid_out(found):
     assert run.held_out.size == 300
 
 
+@pytest.mark.usefixtures("quick")
 def test_lists_are_taken():
     X, y = problems.xor(100)
     assert explored(X.tolist(), y.tolist(), 100).n_rows == 100
@@ -200,6 +220,7 @@ def test_the_code_to_paste_trains_the_model_that_was_found():
     assert fitted_by(found.code, X=X, y=y)[0].score(X, y) > 0.8
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_code_to_paste_reads_the_file(tmp_path):
     frame, y = table_with_gaps()
     frame["answer"] = y
@@ -214,6 +235,7 @@ def test_the_code_to_paste_reads_the_file(tmp_path):
         assert "pp.read" not in explored(file, None, 400, label="answer").code
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_code_to_paste_leaves_out_what_decides_alone():
     X, y = problems.xor(400)
     X[:, 1] = y
@@ -222,6 +244,7 @@ def test_the_code_to_paste_leaves_out_what_decides_alone():
         assert fitted_by(found.code, X=rows, y=y)[1].shape == (400, 3)
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_same_work_gives_the_same_words():
     X, y = problems.xor(300)
     one, other = (explored(X, y, 150, 300).content for _ in range(2))
@@ -229,6 +252,7 @@ def test_the_same_work_gives_the_same_words():
     assert one["headline"] == other["headline"]
 
 
+@pytest.mark.usefixtures("quick")
 def test_sparse_rows_and_bytes_are_taken():
     X, y = problems.xor(240)
     for rows in (sp.csr_matrix(X), (100 * (X + 1)).astype(np.uint8)):
@@ -237,6 +261,7 @@ def test_sparse_rows_and_bytes_are_taken():
         assert not set(found.left_out), found.left_out
 
 
+@pytest.mark.usefixtures("quick")
 def test_tables_of_all_kinds_and_gaps_are_taken():
     X, y = problems.xor(200)
     words = np.array(["x", "y", None], object)[np.arange(200) % 3]
@@ -259,6 +284,7 @@ def test_a_small_file_has_the_columns_of_its_table(tmp_path):
         assert sample.X.shape == X.shape
 
 
+@pytest.mark.usefixtures("quick")
 def test_dates_are_told_as_dates():
     X, y = problems.xor(200)
     days = pd.date_range("2024-02-28", periods=200)
@@ -277,6 +303,7 @@ def test_dates_are_told_as_dates():
     assert Columns(["x", "when"], origins={1: 0.0}).without([0])[0].told(0, 1.0) == "1970-01-02"
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_file_is_taken_with_options_of_reading(tmp_path):
     X, y = problems.xor(300)
     write(tmp_path / "rows.csv", [Chunk(X, y)], names=[*"abcd"])
@@ -396,6 +423,7 @@ def test_a_machine_that_fails_is_left_out_and_said(monkeypatch):
     assert "no planes &lt;today&gt;" in found.to_html()
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_page_is_there_before_the_end(tmp_path, monkeypatch):
     written = []
     to_html = exploration.Report.to_html

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.growing_amm import GAMMClassifier

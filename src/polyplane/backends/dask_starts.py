@@ -10,9 +10,10 @@ from polyplane.backends.dask_rows import LoadedRows, holders_of, near, result_of
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.input.tables import layout_of, take_layout
-from polyplane.estimator.online_classifier import training_of, weights_of_classes
-from polyplane.estimator.planes.rounds.travelling_models import Census, begun, begun_by_sample
+from polyplane.estimator.learners.travelling_models import Census, begun, begun_by_sample
+from polyplane.estimator.online_classifier import weights_of_classes
 from polyplane.estimator.shell import job_of
 
 __all__ = ["first_model", "needs_sample", "that_travels"]

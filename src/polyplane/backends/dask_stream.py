@@ -24,9 +24,9 @@ from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near,
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.input.tables import layout_of, take_layout
-from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.planes.rounds.travelling_models import Journey, Moment, has_begun
+from polyplane.estimator.learners.travelling_models import Journey, Moment, has_begun
 from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 
 __all__ = ["partial_fit"]

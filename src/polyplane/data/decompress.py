@@ -8,23 +8,18 @@ import os
 import sys
 import zlib
 from collections.abc import Callable
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from polyplane.data.chunks import DataError
-
-try:
-    import zstandard
-except ImportError:  # an extra
-    zstandard = None  # type: ignore[assignment]
 
 __all__ = ["Source", "name_of", "open_bytes"]
 
 Source = str | os.PathLike[str] | BinaryIO
 BUFFER = 1 << 18
-ZSTD_INPUT = 1 << 13  # bytes at a time: they may be thousands of times more when decompressed
 MOST_MAGIC = 6
-ZSTD_DAMAGE = () if zstandard is None else (zstandard.ZstdError,)
-DAMAGE: tuple[type[Exception], ...] = (OSError, zlib.error, lzma.LZMAError, *ZSTD_DAMAGE)
+DAMAGE = OSError, zlib.error, lzma.LZMAError
 
 
 class _Reading(io.RawIOBase):
@@ -63,40 +58,15 @@ class _Reading(io.RawIOBase):
         super().close()
 
 
-class _Zstd(io.RawIOBase):
-    """Frames of zstd one after the other. The library's own reader does not notice a lost end."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        if zstandard is None:
-            raise DataError("is compressed with zstd: `pip install polyplane[zstd]` reads it")
-        self._file, self._frame, self._ready = file, self._new_frame(), memoryview(b"")
-
-    def _new_frame(self) -> Any:
-        return zstandard.ZstdDecompressor().decompressobj()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, room: Any) -> int:
-        while not self._ready:
-            some = self._frame.unused_data or self._file.read(ZSTD_INPUT)
-            if self._frame.eof:
-                if not some:
-                    return 0
-                self._frame = self._new_frame()
-            if not some:
-                raise EOFError
-            self._ready = memoryview(self._frame.decompress(some))
-        n = min(len(room), len(self._ready))
-        room[:n], self._ready = self._ready[:n], self._ready[n:]
-        return n
+def _zstd(file: Any) -> Any:
+    return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
 
 
 DECOMPRESSORS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
     b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file, mode="rb")),
     b"BZh": ("bzip2", bz2.BZ2File),
     b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
-    b"\x28\xb5\x2f\xfd": ("zstd", _Zstd),
+    b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
 }
 
 
@@ -162,9 +132,6 @@ def open_bytes(source: Source) -> BinaryIO:
         plain = _Reading(file, name, head, owned=file if is_ours else None)
     for magic, (kind, decompressor) in DECOMPRESSORS.items():
         if head.startswith(magic):
-            try:
-                inner = decompressor(io.BufferedReader(plain, BUFFER))
-            except DataError as error:
-                raise DataError(error.problem, name) from None
+            inner = decompressor(io.BufferedReader(plain, BUFFER))
             return io.BufferedReader(_Reading(inner, name, kind=kind, owned=plain), BUFFER)
     return io.BufferedReader(plain, BUFFER)

@@ -3,11 +3,14 @@
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.formats.arrow import parquet
@@ -18,30 +21,34 @@ from polyplane.data.formats.numpy import writer as arrays_output
 from polyplane.data.formats.which import format_by_name
 from polyplane.whole_files import whole_file
 
-try:
-    import zstandard
-except ImportError:  # an extra
-    zstandard = None  # type: ignore[assignment]
-
 __all__ = ["NAMED", "PIPED", "WRITTEN", "format_written", "text_file", "write", "write_to"]
 
 WRITTEN = ("libsvm", "csv", "parquet", "arrow", "npy", "npz")
 PIPED = ("libsvm", "csv", "arrow")  # the others are finished at their beginning
+BUFFER = 1 << 20  # bytes of a frame of zstd
 COMPRESSIBLE = ("libsvm", "csv")
 NAMED = ("csv", "parquet", "arrow")  # those whose columns have names
 
 
-def _zstd(file: BinaryIO) -> Any:
-    if zstandard is None:
-        raise DataError("cannot be written: `pip install polyplane[zstd]` compresses with zstd")
-    return zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+class _ZstdFrames(io.RawIOBase):
+    """A frame for each piece that is written; frames one after the other are one text."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        self._file.write(pa.compress(piece, "zstd", asbytes=True))
+        return len(piece)
 
 
 COMPRESSORS: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),  # same rows, same bytes
     ".bz2": lambda file: bz2.BZ2File(file, "wb"),
     ".xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
-    ".zst": _zstd,
+    ".zst": lambda file: io.BufferedWriter(_ZstdFrames(file), BUFFER),
 }
 
 
@@ -166,10 +173,5 @@ def text_file(path: Path) -> Iterator[BinaryIO]:
     """A file, compressed as its name says, that takes its place when all has been written."""
     _check_place(path)
     compressor = COMPRESSORS.get(path.suffix.lower(), contextlib.nullcontext)
-    with whole_file(path) as file:
-        try:
-            compressed = compressor(file)
-        except DataError as error:
-            raise DataError(error.problem, str(path)) from None
-        with compressed as out:
-            yield out
+    with whole_file(path) as file, compressor(file) as out:
+        yield out

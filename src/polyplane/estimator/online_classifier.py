@@ -18,6 +18,7 @@ from polyplane.arrays import Array
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.estimator.fitting.pass_watch import hinge_loss
+from polyplane.estimator.fitting.restoring import check_fitted
 from polyplane.estimator.fitting.thread_safety import finished_of, reads
 from polyplane.estimator.input.validation import read_matrix
 from polyplane.estimator.parameters import (
@@ -33,10 +34,14 @@ from polyplane.model.input.input_rows import check_scores
 from polyplane.training.finished import FinishedTraining
 
 __all__ = [
-    "A_NUMBER_OF_THREADS", "OnlineClassifier", "check_fitted",
-    "evaluations_of", "give_evaluations", "give_training", "record_of", "training_of",
+    "A_NUMBER_OF_THREADS",
+    "OnlineClassifier",
+    "evaluations_of",
+    "give_evaluations",
+    "give_training",
+    "record_of",
     "weights_of_classes",
-]  # fmt: skip
+]
 
 A_NUMBER_OF_THREADS = Range(
     lambda v: v is None or (is_whole(v) and v != 0), "None or a whole number other than 0"
@@ -183,12 +188,6 @@ _seed_of_number = functools.lru_cache(_drawn_seed)  # a generator is made in the
 # ---- what other files ask of an estimator ------------------------------------------------
 
 
-def check_fitted(estimator: Any) -> None:
-    """scikit-learn's check where it would fail; else it takes as long as to predict 100 rows."""
-    if training_of(estimator) is None:
-        check_is_fitted(estimator)
-
-
 def weights_of_classes(
     estimator: Any, labels: Array, n_rows: Array, has_mean_one: bool = False
 ) -> dict[Any, float] | None:
@@ -207,11 +206,6 @@ def weights_of_classes(
         has_weight = weights > 0
         weights = weights / float(np.average(weights[has_weight], weights=n_rows[has_weight]))
     return dict(zip(named, weights.tolist(), strict=True))
-
-
-def training_of(estimator: Any) -> Any:
-    """What `fit` and `partial_fit` take up again; None before the first."""
-    return vars(estimator).get("_training")
 
 
 def give_training(estimator: Any, training: Any) -> None:

@@ -14,29 +14,24 @@ from joblib import effective_n_jobs
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
+from polyplane.estimator.fitting.kept_rows import forget_rows, keep_some_rows
 from polyplane.estimator.fitting.pass_watch import PassWatch, watch_of
-from polyplane.estimator.fitting.progress import progress
-from polyplane.estimator.fitting.resuming import (
+from polyplane.estimator.fitting.restoring import (
     check_can_resume,
+    check_fitted,
     check_same_rows,
-    interrupts_wait,
-    seen_rows,
+    restoring,
 )
 from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.fitting.thread_safety import writes
-from polyplane.estimator.input.stratified import stratified
 from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import (
-    TrainingData,
     check_class_weights,
     check_weights_are_known,
-    codes_of,
-    mean_weight_is_one,
     read_matrix_and_labels,
     read_training,
-    weighty,
 )
-from polyplane.estimator.online_classifier import OnlineClassifier, check_fitted
+from polyplane.estimator.online_classifier import OnlineClassifier
 from polyplane.estimator.parameters import (
     check_parameters,
     is_flag,
@@ -44,13 +39,13 @@ from polyplane.estimator.parameters import (
     parameter,
     with_parameters,
 )
-from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
-from polyplane.estimator.restoring import restoring
 from polyplane.training.family import Family
 from polyplane.training.finished import check_can_learn_on
-from polyplane.training.job import Job, NewRows
-from polyplane.training.settings import Settings
+from polyplane.training.job import Job, NewRows, Settings
+from polyplane.training.rows import TrainingData, codes_of, mean_weight_is_one, stratified, weighty
 from polyplane.training.state import EarlyStopping
+from polyplane.training.work.interruption import interrupts_wait, seen_rows
+from polyplane.training.work.progress import progress
 
 __all__ = ["AlgorithmClassifier", "Fit", "job_of"]
 

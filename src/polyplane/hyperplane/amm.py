@@ -30,14 +30,18 @@ from sklearn.utils.metaestimators import available_if
 from polyplane.arrays import Array
 from polyplane.engine.planes.pruning import prune
 from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, reassign
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
-from polyplane.estimator.planes.growth import grown_rivals, interval_of_pruning, most_planes
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import (
+    PlaneClassifier,
+    grown_rivals,
+    interval_of_pruning,
+    most_planes,
+)
+from polyplane.training.job import Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm, nothing
 from polyplane.training.planes.state import NO_CHOICE, Course, PlaneModel
+from polyplane.training.rows import TrainingData
 from polyplane.training.search.best_value import best_alpha
-from polyplane.training.settings import Settings
 
 __all__ = ["AMM", "AMMClassifier"]
 

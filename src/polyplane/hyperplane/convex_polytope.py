@@ -37,11 +37,10 @@ from polyplane.engine.planes.planes import NO_PLANE, Planes, count_planes, resiz
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.engine.steps.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, closed, either, one_of, parameter, register
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.model.format.checks import need
-from polyplane.training.job import NewRows
+from polyplane.training.job import NewRows, Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob
 from polyplane.training.planes.state import (
     NO_CHOICE,
@@ -50,8 +49,8 @@ from polyplane.training.planes.state import (
     PlaneModel,
     PlaneTraining,
 )
+from polyplane.training.rows import TrainingData
 from polyplane.training.search.best_value import best_value
-from polyplane.training.settings import Settings
 
 __all__ = ["CPM", "CPMClassifier"]
 

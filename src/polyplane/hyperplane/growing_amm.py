@@ -20,14 +20,18 @@ from polyplane.arrays import Array
 from polyplane.engine.order import coins_at
 from polyplane.engine.planes.pruning import prune
 from polyplane.engine.steps.hinge import HingeRule
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, closed, parameter, register
-from polyplane.estimator.planes.growth import grown_rivals, interval_of_pruning, most_planes
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import (
+    PlaneClassifier,
+    grown_rivals,
+    interval_of_pruning,
+    most_planes,
+)
+from polyplane.training.job import Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm, nothing, steps_with_coins
 from polyplane.training.planes.state import PlaneModel
+from polyplane.training.rows import TrainingData
 from polyplane.training.search.best_value import best_alpha
-from polyplane.training.settings import Settings
 
 __all__ = ["GAMM", "GAMMClassifier"]
 

@@ -25,13 +25,13 @@ import numpy as np
 
 from polyplane.engine.planes.planes import with_planes
 from polyplane.engine.rows.storage import length_of_row
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
+from polyplane.training.job import Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm
 from polyplane.training.planes.state import OwnState, PlaneModel, PlaneTraining
+from polyplane.training.rows import TrainingData
 from polyplane.training.search.best_value import best_alpha
-from polyplane.training.settings import Settings
 from polyplane.training.soft_planes.prototypes import margin_of, prototypes_of
 
 __all__ = ["MM", "MMClassifier"]

@@ -36,13 +36,13 @@ from polyplane.engine.rows.storage import squared_norm
 from polyplane.engine.steps.hinge import update
 from polyplane.engine.steps.visits import opened, scored
 from polyplane.engine.targets import weight_of
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import one_of, parameter, positive, register
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.model.plane_record import FinishedPlanes
+from polyplane.training.job import Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm, hinge_planes
 from polyplane.training.planes.state import PlaneModel
-from polyplane.training.settings import Settings
+from polyplane.training.rows import TrainingData
 
 __all__ = ["PASSIVE_AGGRESSIVE", "PassiveAggressiveClassifier", "passive_aggressive_epoch"]
 

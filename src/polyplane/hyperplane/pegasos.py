@@ -15,7 +15,7 @@ Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-01
 from typing import ClassVar
 
 from polyplane.estimator.parameters import register
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.training.planes.algorithm import PlaneAlgorithm, twice_alpha_of_opposite_planes
 from polyplane.training.search.best_value import best_alpha
 

@@ -28,7 +28,7 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.training.columns import ProductColumns
 from polyplane.training.planes.algorithm import PlaneAlgorithm, twice_alpha_of_opposite_planes
 from polyplane.training.search.best_value import best_alpha

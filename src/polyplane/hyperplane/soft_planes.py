@@ -51,9 +51,7 @@ from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.fitting.progress import Report, silence
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.validation import TrainingData, weighty
+from polyplane.estimator.answers.plane_answers import Probabilities
 from polyplane.estimator.parameters import (
     at_least,
     closed,
@@ -64,19 +62,18 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
-from polyplane.estimator.planes.prediction import Probabilities
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.estimator.shell import job_of
 from polyplane.model.input.column_maps import AS_IS, KINDS, ColumnMap, column_map
 from polyplane.model.plane_record import FinishedPlanes
-from polyplane.training.job import Job, NewRows
+from polyplane.training.job import Job, NewRows, Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob, StreamStart
 from polyplane.training.planes.family import record_as_seen
 from polyplane.training.planes.first_rows import FirstRows
 from polyplane.training.planes.models import meet_rows, meet_seen, new_training
 from polyplane.training.planes.passes import make_passes, visit
 from polyplane.training.planes.state import NO_CHOICE, Course, OwnState, PlaneModel, PlaneTraining
-from polyplane.training.settings import Settings
+from polyplane.training.rows import TrainingData, weighty
 from polyplane.training.soft_planes.column_weights import Importance, importance_of, weights_of
 from polyplane.training.soft_planes.compression import compress_model
 from polyplane.training.soft_planes.mapped_columns import MappedColumns, written_out
@@ -87,6 +84,8 @@ from polyplane.training.soft_planes.prototypes import (
     prototypes_of,
     squared_length_of,
 )
+from polyplane.training.work.progress import Report, silence
+from polyplane.training.work.side_by_side import for_each
 
 __all__ = [
     "SOFT_PLANES",

@@ -31,14 +31,17 @@ from polyplane.engine.planes.pruning import drop_dormant
 from polyplane.engine.rows.storage import count_rows, length_of_row
 from polyplane.engine.steps.hinge import SparseRule
 from polyplane.estimator.parameters import closed, either, one_of, parameter, register
-from polyplane.estimator.planes.growth import grown_rivals, interval_of_pruning, most_planes
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import (
+    PlaneClassifier,
+    grown_rivals,
+    interval_of_pruning,
+    most_planes,
+)
 from polyplane.model.plane_record import FinishedPlanes
-from polyplane.training.job import NewRows
+from polyplane.training.job import NewRows, Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob, hinge_planes, nothing
 from polyplane.training.planes.state import PlaneModel
 from polyplane.training.search.best_value import ALPHAS, best_alpha, best_value
-from polyplane.training.settings import Settings
 
 __all__ = ["SAMM", "SAMMClassifier"]
 

@@ -50,7 +50,7 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier
+from polyplane.estimator.kernel_classifier import CachedKernelClassifier
 from polyplane.estimator.parameters import (
     at_least,
     either,
@@ -60,10 +60,10 @@ from polyplane.estimator.parameters import (
     register,
     whole,
 )
+from polyplane.training.job import Settings
 from polyplane.training.kernels.algorithm import KernelAlgorithm
 from polyplane.training.kernels.lines import bring_lines, no_visit
 from polyplane.training.kernels.state import KernelModel, KernelTraining, one_sided
-from polyplane.training.settings import Settings
 
 __all__ = ["HULLER", "HullerClassifier", "huller_walk"]
 

@@ -27,12 +27,12 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier, mean_of_all_steps
+from polyplane.estimator.kernel_classifier import KernelClassifier, mean_of_all_steps
 from polyplane.estimator.parameters import at_least, is_flag, parameter, register
+from polyplane.training.job import Settings
 from polyplane.training.kernels.algorithm import KernelAlgorithm
 from polyplane.training.kernels.state import KernelModel, KernelTraining
 from polyplane.training.kernels.sums import NOW, SumRule, sum_algorithm
-from polyplane.training.settings import Settings
 
 __all__ = ["KERNEL_PERCEPTRON", "KernelPerceptronClassifier", "kernel_perceptron_walk"]
 

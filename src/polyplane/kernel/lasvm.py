@@ -46,12 +46,12 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier
+from polyplane.estimator.kernel_classifier import CachedKernelClassifier
 from polyplane.estimator.parameters import is_flag, parameter, positive, register, whole
+from polyplane.training.job import Settings
 from polyplane.training.kernels.algorithm import NO_COINS, KernelAlgorithm
 from polyplane.training.kernels.lines import bring_lines, no_visit
 from polyplane.training.kernels.state import KernelModel, KernelTraining, one_sided
-from polyplane.training.settings import Settings
 
 __all__ = ["LASVM", "LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
 

@@ -53,21 +53,21 @@ from polyplane.engine.support.support_set import (
     with_room,
 )
 from polyplane.engine.tiles import at, put, span
-from polyplane.estimator.fitting.progress import Report
-from polyplane.estimator.input.validation import TrainingData, weighty
-from polyplane.estimator.kernels.kernel_classifier import (
+from polyplane.estimator.kernel_classifier import (
     KernelClassifier,
     constant_in_kernel,
     mean_of_all_steps,
 )
 from polyplane.estimator.parameters import at_least, one_of, parameter, positive, register
 from polyplane.model.kernels.kernel_values import KernelRows, kernel_block, rows_at_hand
+from polyplane.training.job import Settings
 from polyplane.training.kernels.algorithm import KernelAlgorithm
 from polyplane.training.kernels.chunks import learn_chunk
 from polyplane.training.kernels.family import KernelJob, learn_in_chunks
 from polyplane.training.kernels.state import KernelModel, KernelTraining
 from polyplane.training.kernels.sums import NOW, sum_algorithm
-from polyplane.training.settings import Settings
+from polyplane.training.rows import TrainingData, weighty
+from polyplane.training.work.progress import Report
 
 __all__ = ["NYSTROM", "NystromClassifier", "inverse_of", "nystrom_walk"]
 

@@ -7,6 +7,7 @@ Algorithm   ensemble selection (Caruana, Niculescu-Mizil, Crew, Ksikes, ICML 200
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import optimize, special
@@ -17,6 +18,7 @@ __all__ = ["calibration_of", "log_losses", "matching_factor", "weights_of_recipe
 
 STEPS = 12  # of the selection: weights are multiples of 1/12 at least
 LEAST_GAIN = 1e-6  # of the log-loss, with which a recipe is added
+LARGEST_LOSS_OF_PRUNING = 0.002  # share of the log-loss: members with less gain cost a refit each
 RANGE_OF_LOG_FACTOR = (-4.0, 4.0)
 TOLERANCE = 1e-3  # of the logarithm: a thousandth of the factor
 MOST_LOSS = -math.log(1e-6)  # of a row in the selection: one row must not decide
@@ -36,23 +38,41 @@ def _as_index(labels: Array, n_dimensions: int) -> Array:
 
 
 def weights_of_recipes(scores: Array, labels: Array, row_weights: Array | None = None) -> Array:
-    """Return the weight of each recipe; `scores` are [recipe, row, class], and weights sum to 1."""
+    """Return the weight of each recipe; `scores` are [recipe, row, class], and weights sum to 1.
+
+    Recipes are selected first. Then those are left out again, one by one, without which the
+    log-loss is hardly larger.
+    """
+
+    def loss(mean: Array) -> float:
+        losses = np.minimum(log_losses(mean, labels), MOST_LOSS)
+        return float(np.average(losses, weights=row_weights))
+
+    weights, least = _selected(scores, loss)
+    limit = least * (1 + LARGEST_LOSS_OF_PRUNING)
+    while np.count_nonzero(weights) > 1:
+        chosen = np.flatnonzero(weights)
+        others = [np.where(np.arange(weights.size) == k, 0, weights) for k in chosen]
+        others = [one / one.sum() for one in others]
+        losses = [loss(np.tensordot(one[chosen], scores[chosen], axes=1)) for one in others]
+        if min(losses) > limit:
+            break
+        weights = others[int(np.argmin(losses))]
+    return weights
+
+
+def _selected(scores: Array, loss: Callable[[Array], float]) -> tuple[Array, float]:
+    """Return the weights of greedy selection with repetition, and their log-loss."""
     total, counts = np.zeros_like(scores[0]), np.zeros(len(scores))
     least, best = np.inf, counts
     for step in range(1, STEPS + 1):
-        losses = [
-            np.average(
-                np.minimum(log_losses((total + one) / step, labels), MOST_LOSS),
-                weights=row_weights,
-            )
-            for one in scores
-        ]
+        losses = [loss((total + one) / step) for one in scores]
         chosen = int(np.argmin(losses))
         total = total + scores[chosen]
         counts[chosen] += 1
         if losses[chosen] < least - LEAST_GAIN:
             least, best = losses[chosen], counts / step
-    return best
+    return best, least
 
 
 def calibration_of(scores: Array, labels: Array, row_weights: Array | None = None) -> float:

@@ -12,6 +12,7 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from polyplane.arrays import Array
 from polyplane.data.table.statistics import (
@@ -26,14 +27,14 @@ from polyplane.data.table.statistics import (
 )
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import CsrRows, count_rows, csr_rows_of, packed
-from polyplane.estimator.input.validation import TrainingData
+from polyplane.training.rows import TrainingData
 
 __all__ = ["LabelStatistics", "label_statistics", "widened"]
 
 MOST_PAIRS = 10
 LEAST_GAIN = 3.0  # of log-likelihood
 MOST_COLUMNS = 256  # of all statistics together: several of each for each class
-ROWS_LOOKED_AT = 20_000  # to choose pairs
+ROWS_LOOKED_AT = 10_000  # to choose pairs
 NEWTON_STEPS, RIDGE = 6, 1.0  # of the base line
 
 
@@ -76,8 +77,7 @@ def label_statistics(
     if not singles:
         return None
     of_rows = ranks[data.labels]
-    some = in_place(data.labels.size)
-    some = some[:: max(1, some.size // ROWS_LOOKED_AT)]
+    some = np.unique(np.linspace(0, data.labels.size - 1, ROWS_LOOKED_AT).astype(np.int64))
     weights = weights_without(data, np.empty(0, np.int64))[some]
     labelled = Labelled(of_rows[some], weights, n_classes)
     few = keyed._replace(codes=keyed.codes[:, some])
@@ -98,7 +98,8 @@ def _gains_of_pairs(
     columns = (columns - columns.mean(axis=0)) / np.maximum(columns.std(axis=0), 1e-12)
     columns = np.hstack([np.ones((len(columns), 1)), columns])
     classes = range(labelled.n_classes) if labelled.n_classes > 2 else (1,)
-    residuals = [_residuals(columns, labelled.ranks == k, labelled.weights) for k in classes]
+    with threadpool_limits(1):  # products of few columns wait for threads longer than they take
+        residuals = [_residuals(columns, labelled.ranks == k, labelled.weights) for k in classes]
     pairs = itertools.combinations(range(len(keyed.keys)), 2)
     return {pair: _gain(keyed, pair, residuals, seed) for pair in pairs}
 

@@ -25,28 +25,25 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.arrays import Array
 from polyplane.data.table.statistics import KeyedRows, TargetStatistics
 from polyplane.engine.order import in_place
-from polyplane.estimator.fitting.progress import progress, silence
-from polyplane.estimator.fitting.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.answers.plane_answers import PlanePrediction, Probabilities
+from polyplane.estimator.fitting.kept_rows import forget_rows, keep_some_rows
+from polyplane.estimator.fitting.restoring import (
+    check_can_resume,
+    check_same_rows,
+    restoring,
+    training_of,
+)
 from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
 from polyplane.estimator.fitting.thread_safety import writes
-from polyplane.estimator.input.known_classes import known_classes
 from polyplane.estimator.input.tables import keep_keys_again, layout_of, take_keys, width_of
 from polyplane.estimator.input.validation import (
-    TrainingData,
     check_class_weights,
     check_weights_are_known,
-    codes_of,
-    mean_weight_is_one,
     read_matrix,
     read_matrix_and_labels,
     read_training,
-    weighty,
 )
-from polyplane.estimator.online_classifier import (
-    A_NUMBER_OF_THREADS,
-    OnlineClassifier,
-    training_of,
-)
+from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
 from polyplane.estimator.parameters import (
     Range,
     check_parameters,
@@ -54,9 +51,6 @@ from polyplane.estimator.parameters import (
     register,
     whole,
 )
-from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
-from polyplane.estimator.planes.prediction import PlanePrediction, Probabilities
-from polyplane.estimator.restoring import restoring
 from polyplane.estimator.shell import job_of
 from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 from polyplane.model.plane_record import PlaneRecord
@@ -96,6 +90,10 @@ from polyplane.training.finished import check_can_learn_on
 from polyplane.training.job import NewRows
 from polyplane.training.planes.family import PLANES, meet_chunk
 from polyplane.training.planes.passes import learn_chunk
+from polyplane.training.rows import TrainingData, codes_of, mean_weight_is_one, weighty
+from polyplane.training.state import known_classes
+from polyplane.training.work.interruption import seen_rows
+from polyplane.training.work.progress import progress, silence
 
 __all__ = ["PolyplaneClassifier", "with_member"]
 

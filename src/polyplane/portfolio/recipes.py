@@ -91,10 +91,6 @@ RECIPES: Sequence[Recipe] = (
         {**LONG, "columns": "knots", "directions": "principal"},
     ),
     Recipe(
-        "four units", "Sums of more soft maxima have more corners.",
-        {"units": 4, "n_planes": 64, "shrinkage": 0.5},
-    ),
-    Recipe(
         "normal scores", "Ranks through the normal quantile function suit heavy tails.",
         {"columns": "rank", "scores": "normal", "shrinkage": 0.1, "max_iter": 40},
     ),
@@ -106,11 +102,6 @@ RECIPES: Sequence[Recipe] = (
         "each class against the rest", "Classes that are alike need planes of their own.",
         {"multi_class": "ovr", "columns": "knots", "shrinkage": 0.03, "learn_from": "unsure",
          "max_iter": 40, "relevance": 0.0}, needs_several_classes=True,
-    ),
-    Recipe(
-        "each class against the rest, fine", "Planes of each class over fine hats.",
-        {"multi_class": "ovr", "shrinkage": 0.1, "learn_from": "unsure", "max_iter": 40,
-         "relevance": 0.0}, needs_several_classes=True,
     ),
     Recipe(
         "target statistics", "What labels say of categories and pairs of them, over few hats.",

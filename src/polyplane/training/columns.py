@@ -11,11 +11,11 @@ from typing import Any, Protocol, Self
 from polyplane.arrays import Array
 from polyplane.engine.rows.products import n_mapped, poly2_rows
 from polyplane.engine.rows.storage import Rows
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.format.checks import need
 from polyplane.model.input.input_rows import check_products
 from polyplane.model.prediction import Features, Products
 from polyplane.training.job import Job, NewRows
+from polyplane.training.rows import TrainingData
 
 __all__ = ["AsIs", "Columns", "ProductColumns"]
 

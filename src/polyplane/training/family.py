@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from polyplane.arrays import Array
-from polyplane.estimator.fitting.progress import Report
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.training.job import Job, NewRows
+from polyplane.training.rows import TrainingData
 from polyplane.training.state import Training
+from polyplane.training.work.progress import Report
 
 __all__ = ["Family"]
 

@@ -16,12 +16,10 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from polyplane.arrays import Array
-from polyplane.estimator.fitting.progress import progress
-from polyplane.estimator.fitting.resuming import seen_rows
+from polyplane.estimator.fitting.kept_rows import keep_some_rows
 from polyplane.estimator.input.validation import check_class_weights
 from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.planes.kept_rows import keep_some_rows
-from polyplane.estimator.planes.plane_classifier import PlaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.estimator.shell import job_of
 from polyplane.report.plots import plot_path
 from polyplane.training.job import NewRows
@@ -36,6 +34,8 @@ from polyplane.training.search.trials import (
     pass_side_by_side,
     wrong_rows,
 )
+from polyplane.training.work.interruption import seen_rows
+from polyplane.training.work.progress import progress
 from polyplane.tuning.held_out import parts_of
 
 __all__ = ["AlphaPath", "alpha_path"]

@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import polyplane as pp
 from polyplane.cli.main import main
@@ -17,35 +16,17 @@ from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.estimator.files.saving import read_model
 from tests.cli.documented import check
-
-PIXELS, DIGITS = load_digits(return_X_y=True)
-PIXELS = PIXELS.astype(np.float32)
+from tests.cli.verbs import training
+from tests.cli.verbs.training import call, written_files
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Rows as LIBSVM text, to train on and to test on; and as a table with words in it."""
-    folder = tmp_path_factory.mktemp("rows")
-    write(folder / "train.libsvm", [Chunk(PIXELS[:1200], DIGITS[:1200])])
-    write(folder / "test.libsvm", [Chunk(PIXELS[1200:], DIGITS[1200:])])
-    towns = ["Ulm", "Bonn", "Kiel"]
-    lines = [f"{k % 7},{towns[k % 3]},{'yes' if (k % 7 > 3) != (k % 3 == 1) else 'no'}" for k in
-             range(600)]  # fmt: skip
-    (folder / "table.csv").write_text("\n".join(["age,town,bought", *lines]))
-    return folder
-
-
-def call(capsys, *words):
-    """Exit code, what was printed, and what was said about it."""
-    code = main([str(word) for word in words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    return written_files(tmp_path_factory.mktemp("rows"))
 
 
 def json_of(capsys, *words):
-    code, out, err = call(capsys, *words, "--json")
-    assert code == 0, err
-    return check("train", out)
+    return training.json_of(capsys, *words)[0]
 
 
 def test_a_model_is_trained_tested_and_written(files, tmp_path, capsys):
@@ -145,17 +126,8 @@ def test_a_stream_gives_the_model_of_python(files, tmp_path, capsys):
 
 @pytest.mark.parametrize("stream", [[], ["--stream", "--chunk-rows", "100"]])
 def test_checkpoints_change_nothing(files, tmp_path, capsys, stream):
-    words = [
-        "train",
-        files / "train.libsvm",
-        "-a",
-        "amm",
-        "--set",
-        "max_iter=3",
-        "--seed",
-        5,
-        *stream,
-    ]
+    words = ["train", files / "train.libsvm", "-a", "amm", "--set", "max_iter=3", *stream]
+    words += ["--seed", 5]
     json_of(capsys, *words, "-m", tmp_path / "plain")
     found = json_of(capsys, *words, "-m", tmp_path / "kept", "--checkpoint", 500)
     assert found["checkpoints"] >= 4

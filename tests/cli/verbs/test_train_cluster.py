@@ -8,16 +8,14 @@ import time
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import polyplane as pp
-from polyplane.cli.main import main
 from polyplane.cli.training.cluster_run import interrupts_stop
 from polyplane.cli.training.training_run import Stopped
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.estimator.files.saving import read_model
-from tests.cli.documented import check
+from tests.cli.verbs.training import DIGITS, PIXELS, call, json_of, written_files
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install 'polyplane[dask]'")
 
@@ -26,9 +24,6 @@ from distributed import Client, LocalCluster
 from polyplane.backends import dask_cluster
 
 pytestmark = pytest.mark.compiled
-
-PIXELS, DIGITS = load_digits(return_X_y=True)
-PIXELS = PIXELS.astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -42,26 +37,7 @@ def address():
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rows")
-    write(folder / "train.libsvm", [Chunk(PIXELS[:1200], DIGITS[:1200])])
-    towns = ["Ulm", "Bonn", "Kiel"]
-    lines = [f"{k % 7},{towns[k % 3]},{'yes' if (k % 7 > 3) != (k % 3 == 1) else 'no'}" for k in
-             range(600)]  # fmt: skip
-    (folder / "table.csv").write_text("\n".join(["age,town,bought", *lines]))
-    (folder / "empty.csv").write_text("")
-    return folder
-
-
-def call(capsys, *words):
-    code = main([str(word) for word in words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
-def json_of(capsys, *words):
-    code, out, err = call(capsys, *words, "--json")
-    assert code == 0, err
-    return check("train", out), err
+    return written_files(tmp_path_factory.mktemp("rows"))
 
 
 def test_one_learner_is_train_without_a_cluster(files, tmp_path, capsys, address):
@@ -80,20 +56,10 @@ def test_one_learner_is_train_without_a_cluster(files, tmp_path, capsys, address
 
 def test_tables_keep_their_columns(files, tmp_path, capsys, address):
     path = tmp_path / "model"
-    words = [
-        "train",
-        files / "table.csv",
-        "-m",
-        path,
-        "-a",
-        "soft-planes",
-        "--set",
-        "max_iter=3",
-        "--seed",
-        1,
-    ]
+    settings = "-a", "soft-planes", "--set", "max_iter=3", "--seed", 1
+    words = ["train", files / "table.csv", *settings, "-m", path]
     found, _ = json_of(capsys, *words, "--cluster", address)
-    here, _ = json_of(capsys, *words[:-2], "--seed", 1)
+    here, _ = json_of(capsys, *words)
     for name in ("rows", "features", "table", "classes", "passes"):
         assert found[name] == here[name], name
     assert found["label"]["name"] == "bought"
@@ -170,16 +136,8 @@ def interrupted(command, path):
 
 def test_ctrl_c_at_a_terminal_stops_workers_of_its_own_without_a_word_of_theirs(files, tmp_path):
     path = tmp_path / "model"
-    command = [
-        "train",
-        files / "train.libsvm",
-        "--cluster",
-        "local:2",
-        "-a",
-        "amm",
-        "--set",
-        "max_iter=2000",
-    ]
+    command = ["train", files / "train.libsvm", "--cluster", "local:2", "-a", "amm"]
+    command += ["--set", "max_iter=2000"]
     code, out, err = interrupted([*command, "-m", path, "--checkpoint", 5000], path)
     assert (code, out) == (130, "")
     assert "Traceback" not in err
@@ -277,15 +235,7 @@ def test_an_interrupt_that_is_lost_stops_the_next_round(
         return fit(*given, **more)
 
     monkeypatch.setattr(dask_cluster, "fit", fit_while_something_goes)
-    words = [
-        "train",
-        files / "train.libsvm",
-        "-a",
-        "amm",
-        "--set",
-        "max_iter=3",
-        "--cluster",
-        address,
-    ]
+    words = ["train", files / "train.libsvm", "-a", "amm", "--set", "max_iter=3"]
+    words += ["--cluster", address]
     code, _, err = call(capsys, *words, "-m", tmp_path / "model")
     assert code == 130, err

@@ -1,16 +1,13 @@
 """Sources find their reader, by name and by content, and options find their format."""
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import struct
 import threading
 
 import numpy as np
 import pytest
-import zstandard
 
 from polyplane.data.chunks import BadRows, Chunk, DataError
 from polyplane.data.formats.which import (
@@ -24,16 +21,11 @@ from polyplane.data.formats.which import (
 from polyplane.data.reading import read
 from polyplane.data.table.layout import Layout
 from polyplane.data.writing import write
+from tests.data.compressions import BY_SUFFIX
 
 X = np.array([[1, 0, 2], [0, 3, 0], [4, 0, 5], [6, 7, 0]], np.float32)
 Y = np.array([1, 0, 1, 2])
-COMPRESSIONS = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-    ".zst": zstandard.compress,
-}
+COMPRESSIONS = {"": bytes, **BY_SUFFIX}
 SUFFIXES = {
     "libsvm": [".libsvm", ".svm", ".svmlight"], "csv": [".csv"], "arrow": [".arrow", ".ipc"],
     "parquet": [".parquet", ".pq"], "npy": [".npy"], "npz": [".npz"], "idx": [".idx"],

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import polyplane as pp
 from polyplane.data.chunks import Chunk
-from polyplane.estimator.fitting.progress import heard_by
+from polyplane.training.work.progress import heard_by
 from tests.estimator.files.test_frozen_files import paused
 
 pytestmark = pytest.mark.compiled  # no loop is looked into here, and without the JIT it is slow

@@ -48,7 +48,6 @@ __all__ = [
     "csr_rows",
     "csr_rows_of",
     "dense_rows",
-    "in_parts",
     "is_map_of_maps",
     "length_of_row",
     "matrix_of",
@@ -409,19 +408,6 @@ def written_in_parts(rows: Any, order: Any) -> Iterator[tuple[slice, CsrRows, An
     for start in range(0, max(1, order.size), WRITTEN_AT_ONCE):
         part = slice(start, min(order.size, start + WRITTEN_AT_ONCE))
         yield part, packed(rows, order[part]), in_place(part.stop - start)
-
-
-def in_parts(rows: Any, order: Any) -> Iterator[tuple[slice, Any, Any]]:
-    """The same for loops that take any rows: all at once, and only maps of maps in parts.
-
-    Of these the rows below are written out. To compile a loop for each pair of maps would take a
-    second, to write them out takes a twentieth of what they cost.
-    """
-    if not is_map_of_maps(rows):
-        yield slice(0, order.size), rows, order
-        return
-    for part, base, places in written_in_parts(rows.base, order):
-        yield part, rows._replace(base=base), places
 
 
 def matrix_of(rows: Any, n_columns: int) -> sp.csr_matrix:

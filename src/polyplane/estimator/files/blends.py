@@ -12,10 +12,10 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.estimator.files.training_tables import SEEN_ROWS, TABLES
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.fitting.streams import give_stream_course, stream_course_of
 from polyplane.estimator.fitting.thread_safety import remember
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.online_classifier import give_training, training_of
+from polyplane.estimator.online_classifier import give_training
 from polyplane.model.format.checks import need
 from polyplane.model.format.schema import (
     Count,
@@ -35,6 +35,7 @@ from polyplane.model.format.schema import (
 from polyplane.model.prediction import FittedModel
 from polyplane.training.blended.training import BlendedTraining, Member
 from polyplane.training.soft_planes.mapped_columns import MappedColumns
+from polyplane.training.state import known_classes
 
 __all__ = ["PackedModel", "read_blend", "write_blend"]
 

@@ -11,11 +11,12 @@ from sklearn import preprocessing
 
 import polyplane
 from polyplane.arrays import Array
+from polyplane.estimator.answers.plane_answers import PlanePrediction
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.input.tables import layout_of, width_of
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.online_classifier import record_of, training_of
+from polyplane.estimator.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import record_of
 from polyplane.estimator.parameters import REGISTRY, check_parameters
-from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.model.format.algorithm_names import class_name_of, short_name
 from polyplane.model.format.checks import LARGEST_COUNT, need
 from polyplane.model.format.model_file import ModelError

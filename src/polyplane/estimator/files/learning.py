@@ -19,15 +19,10 @@ from polyplane.estimator.files.training_tables import (
     PlaneState,
     columns_in_training,
 )
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.fitting.streams import give_stream_course, stream_course_of
 from polyplane.estimator.fitting.thread_safety import remember
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.online_classifier import (
-    evaluations_of,
-    give_evaluations,
-    give_training,
-    training_of,
-)
+from polyplane.estimator.online_classifier import evaluations_of, give_evaluations, give_training
 from polyplane.estimator.shell import job_of
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.schema import Many, Nested, Reader, Writer
@@ -38,6 +33,7 @@ from polyplane.training.kernels.state import KernelTraining
 from polyplane.training.planes.first_rows import FirstRows
 from polyplane.training.planes.state import LEAST_CHOICE, OwnState, PlaneModel, PlaneTraining
 from polyplane.training.soft_planes.mapped_columns import MappedColumns
+from polyplane.training.state import known_classes
 
 __all__ = ["read_training", "write_training"]
 

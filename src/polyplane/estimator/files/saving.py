@@ -17,6 +17,7 @@ import polyplane
 from polyplane.arrays import Array
 from polyplane.data.table.layout import Layout
 from polyplane.engine.records import aligned_zeros
+from polyplane.estimator.answers.plane_answers import PlanePrediction
 from polyplane.estimator.files.blends import PackedModel, read_blend, write_blend
 from polyplane.estimator.files.fitted import (
     estimator_of,
@@ -27,11 +28,11 @@ from polyplane.estimator.files.fitted import (
     steps_of,
 )
 from polyplane.estimator.files.learning import read_training, write_training
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.fitting.thread_safety import at_rest, forget_finished, view_of
 from polyplane.estimator.input.tables import TableRows, give_layout
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.online_classifier import give_training, training_of
-from polyplane.estimator.planes.prediction import PlanePrediction
+from polyplane.estimator.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import give_training
 from polyplane.model.format.model_file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer

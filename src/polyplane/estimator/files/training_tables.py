@@ -37,9 +37,7 @@ from polyplane.engine.support.support_set import (
 )
 from polyplane.engine.support.support_set import N_COUNTS as N_SET_COUNTS
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.fitting.resuming import SeenRows
 from polyplane.estimator.fitting.streams import StreamCourse
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.format.checks import LARGEST_COUNT, need, need_ranges_within
 from polyplane.model.format.prediction_part import MOST_UNITS, ROWS
 from polyplane.model.format.schema import (
@@ -73,8 +71,10 @@ from polyplane.training.planes.state import (
     PlaneTraining,
     Snapshot,
 )
+from polyplane.training.rows import TrainingData
 from polyplane.training.soft_planes.mapped_columns import MappedColumns
 from polyplane.training.state import EarlyStopping
+from polyplane.training.work.interruption import SeenRows
 
 __all__ = [
     "KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "Curve", "KernelState", "PlaneState",

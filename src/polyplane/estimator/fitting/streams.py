@@ -18,14 +18,13 @@ from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.layout import Layout
 from polyplane.estimator.fitting.pass_watch import PassWatch, watch_of
-from polyplane.estimator.fitting.progress import StreamReport, stream_progress
-from polyplane.estimator.fitting.resuming import check_can_resume, interrupts_wait
+from polyplane.estimator.fitting.restoring import check_can_resume, restoring, training_of
 from polyplane.estimator.fitting.thread_safety import writing
 from polyplane.estimator.input.tables import give_layout, take_layout, width_of
-from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.restoring import restoring
 from polyplane.training.finished import check_can_learn_on
+from polyplane.training.work.interruption import interrupts_wait
+from polyplane.training.work.progress import StreamReport, stream_progress
 
 __all__ = [
     "RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream", "give_stream_course",

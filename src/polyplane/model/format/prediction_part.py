@@ -99,7 +99,15 @@ KNOTS = {  # of columns: each has none, or two and more
     "knot_starts": Wholes("int32", ("column + 1",)),
     "knots": Numbers("float32", ("knot",)),
 }
-HATS = Table(hats_at_knots, KNOTS, check=lambda table: _check_knots(table.knot_starts, table.knots))
+
+
+def _hats(knot_starts: Array, knots: Array) -> LevelTable:
+    """Check the knots before an array of their number is made."""
+    _check_knots(knot_starts, knots)
+    return hats_at_knots(knot_starts, knots)
+
+
+HATS = Table(_hats, KNOTS)
 
 
 def _check_turn(turn: Turn) -> None:

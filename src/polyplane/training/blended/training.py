@@ -7,10 +7,10 @@ of a class is the weighted sum of the members' scores.
 from dataclasses import dataclass, field
 from typing import Any
 
-from polyplane.estimator.fitting.resuming import SeenRows
-from polyplane.estimator.input.known_classes import ClassesMet
 from polyplane.training.blended.folding import Folded, folded
 from polyplane.training.soft_planes.mapped_columns import FoldedColumns
+from polyplane.training.state import ClassesMet
+from polyplane.training.work.interruption import SeenRows
 
 __all__ = ["BlendAlgorithm", "BlendedTraining", "Member"]
 

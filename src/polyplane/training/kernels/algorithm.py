@@ -12,11 +12,10 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.support.support_set import SupportSet, Visit, empty_set
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.training.columns import AsIs, Columns
-from polyplane.training.job import Job
+from polyplane.training.job import Job, Settings
 from polyplane.training.kernels.state import KernelModel, KernelTraining
-from polyplane.training.settings import Settings
+from polyplane.training.rows import TrainingData
 
 __all__ = ["NO_COINS", "NO_SLOTS", "KernelAlgorithm", "nothing"]
 

@@ -20,14 +20,14 @@ from polyplane.engine.support.support_set import (
     with_places,
 )
 from polyplane.engine.targets import LEFT_OUT
-from polyplane.estimator.fitting.progress import Report
-from polyplane.estimator.fitting.resuming import interrupts_wait
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.kernels.kernel_values import KernelRows, kernel_block, rows_at_hand
 from polyplane.training.kernels.algorithm import KernelAlgorithm
 from polyplane.training.kernels.lines import bring_lines, make_room
 from polyplane.training.kernels.state import KernelModel, KernelTraining, SupportRows
+from polyplane.training.rows import TrainingData
+from polyplane.training.work.interruption import interrupts_wait
+from polyplane.training.work.progress import Report
+from polyplane.training.work.side_by_side import for_each
 
 __all__ = ["DEAD_SHARE", "learn_chunk"]
 

@@ -9,10 +9,6 @@ import numpy as np
 from polyplane.arrays import Array
 from polyplane.engine.order import shuffle
 from polyplane.engine.rows.storage import DenseRows
-from polyplane.estimator.fitting.memory import check_memory
-from polyplane.estimator.fitting.progress import Report, without_errors
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.kernels.kernel_record import KernelRecord
 from polyplane.training.family import Family
 from polyplane.training.job import Job, NewRows
@@ -21,6 +17,10 @@ from polyplane.training.kernels.chunks import learn_chunk
 from polyplane.training.kernels.kernel_choice import gamma_of, kernel_of
 from polyplane.training.kernels.lines import make_lines, one_by_one
 from polyplane.training.kernels.state import KernelCourse, KernelModel, KernelTraining
+from polyplane.training.rows import TrainingData
+from polyplane.training.state import known_classes
+from polyplane.training.work.memory import check_memory
+from polyplane.training.work.progress import Report, without_errors
 
 __all__ = ["KERNELS", "KernelJob", "learn_in_chunks"]
 

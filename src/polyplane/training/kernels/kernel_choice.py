@@ -9,9 +9,9 @@ import numpy as np
 
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import packed
-from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.model.kernels.kernel_formulas import FORMULAS
 from polyplane.model.kernels.kernel_values import FormulaKernel, FunctionKernel, GivenKernel, Kernel
+from polyplane.training.rows import TrainingData, weighty
 
 __all__ = ["KERNELS", "gamma_of", "kernel_of"]
 

@@ -12,11 +12,11 @@ import numpy as np
 from polyplane.arrays import Array
 from polyplane.engine.rows.storage import CsrRows
 from polyplane.engine.support.support_set import OF_SIDE, SupportSet, active_slots
-from polyplane.estimator.fitting.resuming import SeenRows
 from polyplane.model.kernels.kernel_record import Expansion, KernelRecord
 from polyplane.model.kernels.kernel_values import Kernel, KernelRows, no_rows
 from polyplane.model.many_classes.decomposition import Problem
 from polyplane.training.state import Training
+from polyplane.training.work.interruption import SeenRows
 
 __all__ = ["KernelCourse", "KernelModel", "KernelTraining", "SupportRows", "one_sided"]
 

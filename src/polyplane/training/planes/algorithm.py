@@ -16,10 +16,9 @@ from polyplane.arrays import Array
 from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import live_lanes, with_planes
 from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.training.columns import AsIs, Columns
-from polyplane.training.job import Job, NewRows
+from polyplane.training.job import Job, NewRows, Settings
 from polyplane.training.planes.state import (
     NO_CHOICE,
     Course,
@@ -27,7 +26,7 @@ from polyplane.training.planes.state import (
     PlaneModel,
     PlaneTraining,
 )
-from polyplane.training.settings import Settings
+from polyplane.training.rows import TrainingData
 
 __all__ = [
     "PlaneAlgorithm",

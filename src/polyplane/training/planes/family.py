@@ -6,9 +6,6 @@ from typing import Any
 from polyplane.arrays import Array
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.fitting.progress import Report, silence
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 from polyplane.training.family import Family
 from polyplane.training.job import NewRows
@@ -16,6 +13,9 @@ from polyplane.training.planes import passes
 from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob, nothing
 from polyplane.training.planes.models import meet_rows, new_training
 from polyplane.training.planes.state import PlaneModel, PlaneTraining
+from polyplane.training.rows import TrainingData
+from polyplane.training.work.progress import Report, silence
+from polyplane.training.work.side_by_side import for_each
 
 __all__ = ["PLANES", "meet_chunk", "record_as_seen", "record_of", "wrong_rows"]
 

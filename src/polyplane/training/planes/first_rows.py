@@ -11,7 +11,7 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.rows.storage import csr_rows_of, packed
-from polyplane.estimator.input.validation import TrainingData
+from polyplane.training.rows import TrainingData
 
 __all__ = ["FirstRows"]
 

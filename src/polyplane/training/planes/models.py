@@ -7,15 +7,14 @@ import numpy as np
 
 from polyplane.engine.planes.planes import copied, with_classes, with_features, zero_planes
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.fitting.memory import check_memory
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.many_classes.decomposition import Problem
 from polyplane.training.columns import Columns
-from polyplane.training.job import NewRows
+from polyplane.training.job import NewRows, Settings
 from polyplane.training.planes.algorithm import PlaneJob
 from polyplane.training.planes.state import PlaneModel, PlaneTraining
-from polyplane.training.settings import Settings
+from polyplane.training.rows import TrainingData
+from polyplane.training.state import known_classes
+from polyplane.training.work.memory import check_memory
 
 __all__ = ["bytes_of_models", "meet_rows", "meet_seen", "new_training"]
 

@@ -21,13 +21,13 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.fitting.progress import Report, without_errors
-from polyplane.estimator.fitting.resuming import interrupts_wait
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.validation import TrainingData
+from polyplane.training.job import Settings
 from polyplane.training.planes.algorithm import PlaneJob
 from polyplane.training.planes.state import NO_CHOICE, Course, PlaneModel, PlaneTraining
-from polyplane.training.settings import Settings
+from polyplane.training.rows import TrainingData
+from polyplane.training.work.interruption import interrupts_wait
+from polyplane.training.work.progress import Report, without_errors
+from polyplane.training.work.side_by_side import for_each
 
 __all__ = [
     "begin_fit",

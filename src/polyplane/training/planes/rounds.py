@@ -14,13 +14,13 @@ from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.mixing import NEW, Share, settled, share_of
 from polyplane.engine.planes.planes import Planes, live_lanes
 from polyplane.engine.targets import LEFT_OUT, rows_of
-from polyplane.estimator.fitting.progress import silence
-from polyplane.estimator.input.validation import TrainingData, codes_of, weighty
 from polyplane.training.job import NewRows
 from polyplane.training.planes.algorithm import PlaneJob
 from polyplane.training.planes.models import meet_rows, new_training
 from polyplane.training.planes.passes import count_passes, visit
 from polyplane.training.planes.state import PlaneModel, PlaneTraining
+from polyplane.training.rows import TrainingData, codes_of, weighty
+from polyplane.training.work.progress import silence
 
 __all__ = [
     "Census",

@@ -21,10 +21,10 @@ from polyplane.engine.planes.planes import (
 )
 from polyplane.engine.steps.resting import AWAKE, REST
 from polyplane.engine.targets import LEFT_OUT, Targets
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.many_classes.decomposition import Problem
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord, record_of
 from polyplane.training.planes.first_rows import FirstRows
+from polyplane.training.rows import TrainingData
 from polyplane.training.state import Training
 
 __all__ = [

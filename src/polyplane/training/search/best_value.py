@@ -7,13 +7,11 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.estimator.fitting.progress import progress
-from polyplane.estimator.input.stratified import stratified
-from polyplane.estimator.input.validation import weighty
 from polyplane.training.job import Job, NewRows
 from polyplane.training.planes.algorithm import PlaneJob
 from polyplane.training.planes.models import bytes_of_models
 from polyplane.training.planes.passes import count_steps_of_passes
+from polyplane.training.rows import stratified, weighty
 from polyplane.training.search.contest import (
     Contender,
     Rules,
@@ -23,6 +21,7 @@ from polyplane.training.search.contest import (
     winner,
 )
 from polyplane.training.search.trials import NO_PART, Trial, members_of, new_trial, take_hinge_steps
+from polyplane.training.work.progress import progress
 
 __all__ = ["ALPHAS", "best_alpha", "best_value"]
 

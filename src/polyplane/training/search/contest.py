@@ -23,8 +23,7 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.planes.planes import same_bits
-from polyplane.estimator.fitting.progress import Report
-from polyplane.estimator.input.validation import TrainingData
+from polyplane.training.rows import TrainingData
 from polyplane.training.search.trials import (
     NO_PART,
     Trial,
@@ -33,6 +32,7 @@ from polyplane.training.search.trials import (
     take_hinge_steps,
     wrong_rows,
 )
+from polyplane.training.work.progress import Report
 
 __all__ = [
     "Contender", "Rules", "best_as_fitted", "clearly_behind", "later_half", "looks_of",

@@ -16,9 +16,6 @@ from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.steps.hinge import HingeRule
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.fitting.progress import Report, without_errors
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.training.job import NewRows
 from polyplane.training.planes.algorithm import PlaneJob, hinge_steps
 from polyplane.training.planes.family import wrong_rows as wrong_rows_of
@@ -26,6 +23,9 @@ from polyplane.training.planes.models import meet_rows, new_training
 from polyplane.training.planes.passes import begin_fit, pass_of
 from polyplane.training.planes.passes import count_passes as count_passes_of
 from polyplane.training.planes.state import PlaneTraining
+from polyplane.training.rows import TrainingData, weighty
+from polyplane.training.work.progress import Report, without_errors
+from polyplane.training.work.side_by_side import for_each
 
 __all__ = [
     "NO_PART",

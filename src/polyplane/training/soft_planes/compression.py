@@ -20,8 +20,8 @@ from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.planes.pruning import with_only
 from polyplane.engine.rows.storage import products
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.training.planes.state import PlaneModel
+from polyplane.training.rows import TrainingData
 
 __all__ = ["compress_model", "needed_planes"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, packed
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.format.checks import need
 from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.prediction import Features
+from polyplane.training.rows import TrainingData
 
 __all__ = ["FoldedColumns", "MappedColumns", "written_out"]
 

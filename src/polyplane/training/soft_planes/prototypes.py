@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 
 from polyplane.arrays import Array
 from polyplane.engine.rows.storage import Rows, matrix_of, packed, products
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.training.planes.state import PlaneModel
+from polyplane.training.rows import TrainingData
 
 __all__ = [
     "Prototypes",

@@ -160,9 +160,9 @@ def test_what_is_written_reads_back_the_same(X, base, data):
 
 
 def test_values_are_written_in_few_digits():
-    values = np.float32([[0.1, 1e-4, 1 / 3, 255, -0.5, 1e9, 2.5e-7, 99999.99, 123456.7, 1e-30]])
+    values = np.float32([[0.1, 1e-4, 1 / 3, 255, -0.5, 1e22, 2.5e-7, 99999.99, 123456.7, 1e-30]])
     entries = (
-        "1:0.1 2:0.0001 3:0.33333334 4:255 5:-0.5 6:1e9 7:2.5e-7 8:99999.99 9:123456.7 10:1e-30"
+        "1:0.1 2:0.0001 3:0.33333334 4:255 5:-0.5 6:1e+22 7:2.5e-7 8:99999.99 9:123456.7 10:1e-30"
     )
     assert written(values, [7]) == f"7 {entries}\n".encode()
 
@@ -186,12 +186,15 @@ def test_values_that_are_not_finite_and_labels_too_many_are_not_written():
         written(np.ones((1, 1)), [1, 2])
 
 
-def test_a_text_longer_than_the_buffer_is_written_whole(monkeypatch):
-    monkeypatch.setattr("polyplane.data.formats.libsvm.writer.BUFFER", 64)
-    X = np.arange(1, 41, dtype=np.float32).reshape(4, 10) / 7
-    found = read(written(X, np.array(["long" * 20, "b", "c", "d"])))
-    np.testing.assert_array_equal(found.X.toarray(), X)
-    assert found.y.tolist() == ["long" * 20, "b", "c", "d"]
+@pytest.mark.parametrize("n_at_once", [1, 3, 7, 1000])
+def test_rows_that_are_written_in_pieces_are_the_same_text(n_at_once, monkeypatch):
+    X = np.random.default_rng(0).integers(0, 3, (20, 5)).astype(np.float32) / 7
+    X[3:6] = 0
+    whole = written(X, np.arange(20) % 3)
+    assert whole.count(b"\n") == 20
+    monkeypatch.setattr("polyplane.data.formats.libsvm.writer.ENTRIES_AT_ONCE", n_at_once)
+    assert written(X, np.arange(20) % 3) == whole
+    np.testing.assert_array_equal(read(whole, n_features=5).X.toarray(), X)
 
 
 @pytest.mark.compiled
