@@ -163,7 +163,7 @@ def test_planes_of_one_class_stand_together(hyperplanes, X, y):
 def test_planes_are_those_of_training_oldest_first(hyperplanes, X, y):
     if getattr(hyperplanes, "mu", 0) + getattr(hyperplanes, "l1", 0) > 0:
         pytest.skip("planes are shrunk: tests/hyperplane/test_sparse_amm.py")
-    if hyperplanes._record().is_soft:
+    if hyperplanes.algorithm.is_soft:
         pytest.skip("columns are scaled: tests/hyperplane/test_soft_planes.py")
     model = hyperplanes.set_params(random_state=3).fit(X[::-1], y[::-1])
     for part, of_sides in sides(model):
@@ -184,7 +184,7 @@ def test_the_intercept_of_a_plane_is_its_score_on_a_row_of_zeros(hyperplanes, X,
 
 
 def test_without_an_intercept_planes_go_through_the_origin(hyperplanes, X, y):
-    if hyperplanes._record().is_soft:
+    if hyperplanes.algorithm.is_soft:
         pytest.skip("they go through the mean of the scaled rows")
     model = hyperplanes.set_params(fit_intercept=False).fit(X, y)
     assert not model.intercepts_.any()

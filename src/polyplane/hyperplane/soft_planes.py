@@ -30,7 +30,7 @@ PolyplaneClassifier (`portfolio/`) trains several of these and adds up their sco
 import copy
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -256,7 +256,7 @@ class SoftColumns(MappedColumns):
     """Columns as the parameters map them, with lengths by their importance."""
 
     @classmethod
-    def begun(cls, job: PlaneJob, rows: NewRows) -> "SoftColumns":
+    def begun(cls, job: PlaneJob, rows: NewRows) -> Self:
         """Return the view with which a training begins."""
         data, settings = rows.data, job.settings
         columns = _column_map(settings, rows)
@@ -265,7 +265,7 @@ class SoftColumns(MappedColumns):
             members = weighty(in_place(data.labels.size), data.weights)
             found = measured_importance(seen, rows.labels, columns, members, rows.seed)
             columns = columns.weighed(weights_of(found, settings.relevance, columns.n_mapped))
-        return cls(columns)
+        return cls.of_map(columns)
 
 
 def _column_map(settings: Settings, rows: NewRows) -> ColumnMap:
@@ -640,7 +640,7 @@ def trained_on(
     """Make all passes of a fit over `members` of rows that are mapped by `columns` already."""
     classifier.n_features_in_ = columns.n_columns
     job, rows = job_of(classifier, {}), NewRows(seen, labels, columns.n_columns, seed)
-    training = meet_seen(job, new_training(job, rows, SoftColumns(columns)), rows)
+    training = meet_seen(job, new_training(job, rows, SoftColumns.of_map(columns)), rows)
     classifier._training = training
     make_passes(job, training, seen, members, report)
     return training

@@ -35,7 +35,6 @@ from polyplane.engine.support.support_set import (
     SLOTS,
     WANTED,
     SupportSet,
-    Visit,
     active_slots,
     count,
     empty_set,
@@ -61,7 +60,7 @@ from polyplane.estimator.parameters import (
     whole,
 )
 from polyplane.training.job import Settings
-from polyplane.training.kernels.algorithm import KernelAlgorithm
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
 from polyplane.training.kernels.lines import bring_lines, no_visit
 from polyplane.training.kernels.state import KernelModel, KernelTraining, one_sided
 
@@ -264,16 +263,10 @@ def coins(model: KernelModel, n_rows: int) -> Array:
     return model.generator.random((n_rows, model.rule.n_removal))
 
 
-def walk(
-    training: KernelTraining,
-    model: KernelModel,
-    visit: Visit,
-    order: Array,
-    coins: Array,
-    first: int,
-) -> int:
+def walk(rows: Stretch) -> int:
     """Visit rows of a chunk (Fig. 4)."""
-    reached: int = huller_walk(visit, order, coins, model.held, model.rule, first)
+    held, rule = rows.model.held, rows.model.rule
+    reached: int = huller_walk(rows.visit, rows.order, rows.coins, held, rule, rows.first)
     return reached
 
 

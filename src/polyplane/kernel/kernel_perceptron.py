@@ -12,12 +12,10 @@ Paper       Freund, Schapire (Machine Learning 37, 1999), doi:10.1023/A:10076624
 
 from typing import Any, ClassVar
 
-from polyplane.arrays import Array
 from polyplane.engine.jit import jit
 from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,
-    Visit,
     add_update,
     count,
     is_full,
@@ -30,8 +28,7 @@ from polyplane.engine.tiles import at
 from polyplane.estimator.kernel_classifier import KernelClassifier, mean_of_all_steps
 from polyplane.estimator.parameters import at_least, is_flag, parameter, register
 from polyplane.training.job import Settings
-from polyplane.training.kernels.algorithm import KernelAlgorithm
-from polyplane.training.kernels.state import KernelModel, KernelTraining
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
 from polyplane.training.kernels.sums import NOW, SumRule, sum_algorithm
 
 __all__ = ["KERNEL_PERCEPTRON", "KernelPerceptronClassifier", "kernel_perceptron_walk"]
@@ -65,18 +62,10 @@ def rule(settings: Settings) -> SumRule:
     return SumRule(0.0, budget, bool(settings.average), offset)
 
 
-def walk(
-    training: KernelTraining,
-    model: KernelModel,
-    visit: Visit,
-    order: Array,
-    coins: Array,
-    first: int,
-) -> int:
+def walk(rows: Stretch) -> int:
     """Visit rows of a chunk (Fig. 1)."""
-    reached: int = kernel_perceptron_walk(
-        visit, order, model.held, model.rule, first, model.n_steps
-    )
+    held, rule, t = rows.model.held, rows.model.rule, rows.model.n_steps
+    reached: int = kernel_perceptron_walk(rows.visit, rows.order, held, rule, rows.first, t)
     return reached
 
 

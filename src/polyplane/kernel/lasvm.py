@@ -34,7 +34,6 @@ from polyplane.engine.support.support_set import (
     SLOTS,
     WANTED,
     SupportSet,
-    Visit,
     count,
     empty_set,
     is_full,
@@ -49,7 +48,7 @@ from polyplane.engine.tiles import at, put
 from polyplane.estimator.kernel_classifier import CachedKernelClassifier
 from polyplane.estimator.parameters import is_flag, parameter, positive, register, whole
 from polyplane.training.job import Settings
-from polyplane.training.kernels.algorithm import NO_COINS, KernelAlgorithm
+from polyplane.training.kernels.algorithm import NO_COINS, KernelAlgorithm, Stretch
 from polyplane.training.kernels.lines import bring_lines, no_visit
 from polyplane.training.kernels.state import KernelModel, KernelTraining, one_sided
 
@@ -295,16 +294,10 @@ def rule(settings: Settings) -> LaSVMRule:
     return LaSVMRule(float(settings.C), float(settings.tol), n_reprocess, budget)
 
 
-def walk(
-    training: KernelTraining,
-    model: KernelModel,
-    visit: Visit,
-    order: Array,
-    coins: Array,
-    first: int,
-) -> int:
+def walk(rows: Stretch) -> int:
     """PROCESS and REPROCESS the rows of a chunk."""
-    reached: int = lasvm_walk(visit, order, model.held, model.rule, first)
+    held, rule = rows.model.held, rows.model.rule
+    reached: int = lasvm_walk(rows.visit, rows.order, held, rule, rows.first)
     return reached
 
 

@@ -44,7 +44,6 @@ from polyplane.engine.support.support_set import (
     MISTAKES,
     OF_SIDE,
     SLOTS,
-    Visit,
     count,
     gathered_sum,
     spans_of_set,
@@ -61,7 +60,7 @@ from polyplane.estimator.kernel_classifier import (
 from polyplane.estimator.parameters import at_least, one_of, parameter, positive, register
 from polyplane.model.kernels.kernel_values import KernelRows, kernel_block, rows_at_hand
 from polyplane.training.job import Settings
-from polyplane.training.kernels.algorithm import KernelAlgorithm
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
 from polyplane.training.kernels.chunks import learn_chunk
 from polyplane.training.kernels.family import KernelJob, learn_in_chunks
 from polyplane.training.kernels.state import KernelModel, KernelTraining
@@ -289,18 +288,11 @@ def rule(settings: Settings) -> PegasosSteps | PassiveAggressiveSteps:
     return PassiveAggressiveSteps(math.inf, 1 / (2 * float(settings.C)), averages, offset)
 
 
-def walk(
-    training: KernelTraining,
-    model: KernelModel,
-    visit: Visit,
-    order: Array,
-    coins: Array,
-    first: int,
-) -> int:
+def walk(rows: Stretch) -> int:
     """Visit rows of a chunk."""
-    reached: int = nystrom_walk(
-        visit, order, model.held, inverse_of(training), model.rule, first, model.n_steps
-    )
+    held, rule, t = rows.model.held, rows.model.rule, rows.model.n_steps
+    inverse = inverse_of(rows.training)
+    reached: int = nystrom_walk(rows.visit, rows.order, held, inverse, rule, rows.first, t)
     return reached
 
 

@@ -28,7 +28,7 @@ from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.schema import Many, Nested, Reader, Writer
 from polyplane.model.kernels.kernel_values import FormulaKernel, GivenKernel, Kernel
 from polyplane.model.prediction import FittedModel
-from polyplane.training.columns import AsIs, Columns
+from polyplane.training.columns import Columns
 from polyplane.training.kernels.state import KernelTraining
 from polyplane.training.planes.first_rows import FirstRows
 from polyplane.training.planes.state import LEAST_CHOICE, OwnState, PlaneModel, PlaneTraining
@@ -142,7 +142,7 @@ def _columns(kind: type[Columns], told: Any, model: FittedModel) -> Any:
     is_mapped = isinstance(columns, MappedColumns)
     need((told is not None) == is_mapped, "columns are of another machine")
     if isinstance(columns, MappedColumns):
-        return type(columns)(columns_in_training(columns.map, told))
+        return columns.of_map(columns_in_training(columns.map, told))
     return columns
 
 
@@ -241,7 +241,7 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
         kind=record.decomposition.kind,
         seed=state.seed,
         known=known_classes(model.labels[record.decomposition.ranks]),
-        columns=AsIs(model.n_columns),
+        columns=Columns(model.n_columns),
         n_columns=model.n_columns,
         found=dict(model.found),
         n_passes=model.n_passes,

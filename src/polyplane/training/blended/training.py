@@ -23,6 +23,7 @@ class BlendAlgorithm:
 
     columns: type[FoldedColumns] = FoldedColumns
     searched: tuple[str, ...] = ()
+    is_soft: bool = True
 
 
 @dataclass
@@ -104,7 +105,7 @@ class BlendedTraining(ClassesMet):
     @property
     def columns(self) -> FoldedColumns:
         """How its planes see columns."""
-        return FoldedColumns(self.folded.columns)
+        return FoldedColumns.of_map(self.folded.columns)
 
     @property
     def n_steps(self) -> int:

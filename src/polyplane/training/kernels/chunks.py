@@ -21,7 +21,7 @@ from polyplane.engine.support.support_set import (
 )
 from polyplane.engine.targets import LEFT_OUT
 from polyplane.model.kernels.kernel_values import KernelRows, kernel_block, rows_at_hand
-from polyplane.training.kernels.algorithm import KernelAlgorithm
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
 from polyplane.training.kernels.lines import bring_lines, make_room
 from polyplane.training.kernels.state import KernelModel, KernelTraining, SupportRows
 from polyplane.training.rows import TrainingData
@@ -94,7 +94,7 @@ def _walk(
     coins, done = algorithm.coins(model, order.size), 0
     model.held.counts[[PART, WANTED]] = 0, NOT_THERE  # a step that was broken off is over
     while done < order.size:
-        before, done = done, algorithm.walk(training, model, visit, order, coins, done)
+        before, done = done, algorithm.walk(Stretch(training, model, visit, order, coins, done))
         model.n_steps += done - before
         if model.held.counts[WANTED] != NOT_THERE:
             bring_lines(training, model, visit, algorithm.foreseen(model, coins[done:]))

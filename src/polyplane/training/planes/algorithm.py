@@ -17,7 +17,7 @@ from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import live_lanes, with_planes
 from polyplane.engine.steps.hinge import HingeRule, hinge_epoch
 from polyplane.model.plane_record import FinishedPlanes
-from polyplane.training.columns import AsIs, Columns
+from polyplane.training.columns import Columns
 from polyplane.training.job import Job, NewRows, Settings
 from polyplane.training.planes.state import (
     NO_CHOICE,
@@ -48,10 +48,6 @@ NO_COINS = np.empty(0, np.float32)
 
 def nothing(*_: Any) -> None:
     """Do what most algorithms do at most occasions."""
-
-
-def _nothing_found(*_: Any) -> dict[str, Any]:
-    return {}
 
 
 def given_alpha(model: PlaneModel) -> float:
@@ -108,28 +104,6 @@ def hinge_planes(model: PlaneModel, alpha: float) -> FinishedPlanes:
     return FinishedPlanes(sums, model.planes.owner[lanes], np.full(lanes.size, scale, np.float32))
 
 
-def _one_of_each(settings: Settings, n_codes: int) -> int:
-    return n_codes
-
-
-def _from_nothing(settings: Settings) -> bool:
-    return False
-
-
-def _no_choices(settings: Settings, n_rows: int) -> Array:
-    return NO_CHOICE
-
-
-def _never_over(
-    model: PlaneModel, data: TrainingData, settings: Settings, course: Course, order: Array
-) -> bool:
-    return False
-
-
-def _one(model: PlaneModel) -> float:
-    return 1.0
-
-
 # ---- the record --------------------------------------------------------------------------
 
 
@@ -161,21 +135,21 @@ class PlaneAlgorithm:
     between: Callable[[PlaneModel, Settings], None] = nothing
     """Called each `prune_interval` steps, wherever chunks are cut."""
     # beginnings
-    search: Callable[[Job[Any], NewRows], dict[str, Any]] = _nothing_found
+    search: Callable[[Job[Any], NewRows], dict[str, Any]] = lambda *_: {}
     """Numbers for the parameters `searched` that are 'auto'."""
     searched: tuple[str, ...] = ()
     """Parameters whose 'auto' needs all rows; that of others is computed by the fit itself."""
-    columns: type[Columns] = AsIs
+    columns: type[Columns] = Columns
     """How the columns of X are seen."""
     start: Callable[[PlaneTraining, PlaneModel, TrainingData, Settings, int], None] = start_at_zero
     """(training, model, data, settings, first): give classes `first` and later their planes."""
-    first_planes: Callable[[Settings, int], int] = _one_of_each
+    first_planes: Callable[[Settings, int], int] = lambda settings, n_classes: n_classes
     """(settings, n_classes): how many planes a model has at least."""
-    starts_from_rows: Callable[[Settings], bool] = _from_nothing
+    starts_from_rows: Callable[[Settings], bool] = lambda settings: False
     """Whether first planes are made of all rows, so that none is new in the first pass."""
     begin: Callable[[PlaneModel, Settings, int], None] = nothing
     """(model, settings, n_steps): a fit of so many steps begins."""
-    choices: Callable[[Settings, int], Array] = _no_choices
+    choices: Callable[[Settings, int], Array] = lambda settings, n_rows: NO_CHOICE
     """(settings, n_rows): of each row its plane, or below 0 a note; or an empty array."""
     own: Callable[[], OwnState] = OwnState
     """What is kept of each model beside what all algorithms keep."""
@@ -184,7 +158,7 @@ class PlaneAlgorithm:
     stream: StreamStart | None = None
     """How a stream starts, where the first row is not enough; then only streams keep means."""
     # ends
-    end_pass: Callable[[PlaneModel, TrainingData, Settings, Course, Array], bool] = _never_over
+    end_pass: Callable[[PlaneModel, TrainingData, Settings, Course, Array], bool] = lambda *_: False
     """(model, data, settings, course, order): after a pass; True: another would change nothing."""
     complete: Callable[[PlaneModel, TrainingData, Settings, Array], None] = nothing
     """(model, data, settings, members): the end of a fit."""
@@ -196,7 +170,7 @@ class PlaneAlgorithm:
     """Whether a class scores the log-sum-exp of its planes, which makes probabilities; the unit of
     weights of rows must then not change the steps."""
     # several learners
-    scale: Callable[[PlaneModel], float] = _one
+    scale: Callable[[PlaneModel], float] = lambda model: 1.0
     """The factor by which sums are what learners average."""
     schedule: Callable[[PlaneModel, int, int, int], None] = nothing
     """(model, n_rows, n_done, n_parts): let steps fall over parts of so many rows each."""

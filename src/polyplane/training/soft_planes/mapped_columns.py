@@ -1,7 +1,7 @@
 """Columns of X as planes see them through a map (`model/input/column_maps.py`)."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from polyplane.engine.rows.storage import CsrRows, Rows, count_rows, packed
 from polyplane.model.format.checks import need
 from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.prediction import Features
+from polyplane.training.columns import Columns
 from polyplane.training.rows import TrainingData
 
 __all__ = ["FoldedColumns", "MappedColumns", "written_out"]
@@ -27,34 +28,32 @@ def written_out(columns: ColumnMap, data: TrainingData) -> TrainingData:
 
 
 @dataclass(frozen=True)
-class MappedColumns:
+class MappedColumns(Columns):
     """Columns through a map, which in the end is folded into the planes."""
 
     map: ColumnMap
-    writes_rows_out = True
+    writes_rows_out: ClassVar[bool] = True
+
+    @classmethod
+    def of_map(cls, columns: ColumnMap) -> Self:
+        """Return the view of columns through a map."""
+        return cls(int(columns.n_features), columns)
 
     @classmethod
     def of_features(cls, features: Features, n_columns: int) -> Self:
-        """Return the view of a finished model."""
-        need(features.columns is not None, "features are of another algorithm")
-        assert features.columns is not None
-        return cls(features.columns)
-
-    @property
-    def n_features(self) -> int:
-        """Features of planes in training, without the constant."""
-        return int(self.map.n_features)
+        columns: Any = features.columns
+        need(columns is not None, "features are of another algorithm")
+        return cls.of_map(columns)
 
     def widened(self, n_columns: int, rows: Any) -> Self:
         """Return the same view of more columns; columns of a fit that used few may get features."""
         wide = self.map.widened(n_columns)
         if not wide.knows(rows):
             wide = wide.with_all_columns()
-        return self if wide is self.map else type(self)(wide)
+        return self if wide is self.map else self.of_map(wide)
 
     def of_all_columns(self) -> Self:
-        """Return the view in which all columns have features."""
-        return self if self.map.used is None else type(self)(self.map.with_all_columns())
+        return self if self.map.used is None else self.of_map(self.map.with_all_columns())
 
     def taken_over(self, before: Any, sums: Array) -> Array:
         """Return planes in training of the view before; they are 0 in columns that are new."""
@@ -64,26 +63,21 @@ class MappedColumns:
         return spread
 
     def for_training(self, data: TrainingData) -> TrainingData:
-        """Return the data as steps see them."""
         return written_out(self.map, data)
 
     def for_prediction(self, rows: Any) -> Rows:
-        """Return rows as finished planes see them."""
         return self.map.for_prediction(rows._replace(constant=np.float32(1)))
 
     def folded(self, sums: Array, constant: float) -> Array:
-        """Return planes of the training, by feature, as rows for prediction want them."""
         return self.map.folded(sums, constant)
 
     def by_column(self, planes: Array) -> Array:
-        """Return finished planes with a place for each column, or for each of its features."""
         if self.map.used is None:
             return planes
         spread: Array = self.map.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
         return spread
 
     def features(self, constant: float) -> Features:
-        """Return the same view for models by themselves."""
         return Features(1.0, columns=self.map.of_prediction())
 
 
@@ -91,5 +85,4 @@ class FoldedColumns(MappedColumns):
     """Columns through the map of a blend, which is one for prediction already."""
 
     def features(self, constant: float) -> Features:
-        """Return the same view for models by themselves."""
         return Features(1.0, columns=self.map)
