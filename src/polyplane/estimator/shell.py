@@ -126,8 +126,7 @@ class AlgorithmClassifier(OnlineClassifier):
             validation = self._read_validation(X_val, y_val, labels)
             watch = watch_of(self, eval_set, callbacks, labels)
             _check_one_way(X_val, eval_set)
-            goes_on = before is not None
-            rows = NewRows(data, labels, width_of(self), self._draw_seed(), goes_on=goes_on)
+            rows = NewRows(data, labels, width_of(self), self._draw_seed())
             found = self.algorithm.search(job, rows)
             job = job_of(self, found)
             training = before or self.family.new(job, rows)
@@ -345,8 +344,9 @@ def job_of(estimator: Any, found: dict[str, Any]) -> Job[Any]:
 
 @functools.cache
 def parameters_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of an estimator."""
-    return tuple(field.name for field in dataclasses.fields(kind))
+    """Return the names of the parameters of an estimator, and of those that it has fixed."""
+    kinds = [base for base in kind.__mro__ if dataclasses.is_dataclass(base)]
+    return tuple({field.name: None for base in kinds for field in dataclasses.fields(base)})
 
 
 def _check_one_way(X_val: Any, eval_set: Any) -> None:

@@ -76,4 +76,3 @@ class NewRows(NamedTuple):
     n_columns: int
     seed: int  # of a training that begins
     is_chunk: bool = False  # of a stream
-    goes_on: bool = False  # there is a training, which a fit takes up again
