@@ -1,6 +1,6 @@
 """A round of several learners on a Dask cluster: who learns what, the tasks, and their mixture.
 
-What a task does is in `estimator/planes/rounds/`; where it runs is settled here.
+What a task does is in `training/planes/rounds.py`; where it runs is settled here.
 """
 
 import math
