@@ -195,7 +195,7 @@ class AlgorithmClassifier(OnlineClassifier):
             members = weighty(in_place(data.labels.size), data.weights)
             training, seen, members = self.family.meet_chunk(job, before, rows, members)
             self.become(training)
-            n_steps = self.family.count_chunk(job, training, seen, members)
+            n_steps = self.family.count_steps(job, training, seen, members)
             with progress(*self._shown(job, n_steps)) as report:
                 self.family.learn(job, training, seen, members, report)
         return self
@@ -276,7 +276,7 @@ class AlgorithmClassifier(OnlineClassifier):
     def _make_passes(self, job: Job[Any], fit: Fit) -> None:
         """Make all passes of a fit, or those that are left of it, and what follows the last."""
         family, training = self.family, self._training
-        n_left = family.count_left(job, training, fit.members)
+        n_left = family.count_steps(job, training, fit.data, fit.members)
         with progress(*self._shown(job, n_left)) as report:
             while not self._is_over(job):
                 family.pass_over(job, training, fit.data, fit.members, report)

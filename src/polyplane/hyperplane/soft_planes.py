@@ -51,7 +51,6 @@ from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.answers.plane_answers import Probabilities
 from polyplane.estimator.parameters import (
     at_least,
     closed,
@@ -463,7 +462,7 @@ SOFT_PLANES = PlaneAlgorithm(
 
 
 @register
-class SoftPlanesClassifier(Probabilities, PlaneClassifier):
+class SoftPlanesClassifier(PlaneClassifier):
     """Sum of soft maxima of planes over mapped columns, with given settings.
 
     Each class is a sum of units, and each unit the soft maximum of a few planes. This is the

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.arrays import Array
 from polyplane.data.table.statistics import KeyedRows, TargetStatistics
 from polyplane.engine.order import in_place
-from polyplane.estimator.answers.plane_answers import PlanePrediction, Probabilities
+from polyplane.estimator.answers.plane_answers import PlanePrediction
 from polyplane.estimator.fitting.kept_rows import forget_rows, keep_some_rows
 from polyplane.estimator.fitting.restoring import (
     check_can_resume,
@@ -126,7 +126,7 @@ class GivenRows(NamedTuple):
 
 
 @register
-class PolyplaneClassifier(Probabilities, PlanePrediction, OnlineClassifier):
+class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     """Nonlinear classifier at the price of a linear one, with probabilities and nothing to set.
 
     A fit tries every recipe of a table once on a part of the rows, blends the best of them,

@@ -38,10 +38,8 @@ class Family(Generic[State]):
     as its steps see them, and those that are still to be visited."""
     begin: Callable[[Job[Any], State, TrainingData, Array], None]
     """(job, training, rows, members): the beginning of a fit."""
-    count_left: Callable[[Job[Any], State, Array], int]
-    """(job, training, members): steps until the end of a fit, for progress."""
-    count_chunk: Callable[[Job[Any], State, TrainingData, Array], int]
-    """(job, training, rows, members): steps of a chunk."""
+    count_steps: Callable[[Job[Any], State, TrainingData, Array], int]
+    """(job, training, rows, members): steps until the end of a fit, or of a chunk."""
     pass_over: Callable[[Job[Any], State, TrainingData, Array, Report], None]
     """One more pass of all models, or what is left of it."""
     learn: Callable[[Job[Any], State, TrainingData, Array, Report], None]

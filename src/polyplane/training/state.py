@@ -10,7 +10,7 @@ from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.training.columns import Columns
 from polyplane.training.work.interruption import SeenRows
 
-__all__ = ["ClassesMet", "EarlyStopping", "KnownClasses", "Training", "known_classes"]
+__all__ = ["ClassesMet", "EarlyStopping", "KnownClasses", "Training", "known_classes", "twin"]
 
 NO_ROWS = SeenRows(0, 0)
 
@@ -55,6 +55,13 @@ class ClassesMet:
     def decomposition(self, combine: str) -> Decomposition:
         """How the problems make one classifier."""
         return Decomposition(self.kind, combine, self.ranks)
+
+
+def twin(thing: Any) -> Any:
+    """Return a record with the same fields, of which each can be replaced without a trace."""
+    made = object.__new__(type(thing))
+    vars(made).update(vars(thing))
+    return made
 
 
 @dataclass

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from polyplane.arrays import Array
 from polyplane.estimator.answers.what_if import WhatIf
@@ -17,26 +18,13 @@ from polyplane.estimator.input.tables import layout_of
 from polyplane.model.explanation import Explainer, Explanation
 from polyplane.model.prediction import HISTORY
 
-__all__ = ["PlanePrediction", "Probabilities"]
+__all__ = ["PlanePrediction"]
 
 
-class Probabilities:
-    """What estimators show whose scores are log-odds."""
-
-    _record: Any
-    _seen: Any
-
-    @reads
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class."""
-        probabilities: Array = self._record().probabilities(*self._seen(X))
-        return probabilities
-
-    @reads
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class."""
-        logs: Array = self._record().log_probabilities(*self._seen(X))
-        return logs
+def _has_probabilities(estimator: Any) -> bool:
+    if not estimator.algorithm.is_soft:
+        raise AttributeError(f"{type(estimator).__name__} has no probabilities.")
+    return True
 
 
 class PlanePrediction:
@@ -46,6 +34,20 @@ class PlanePrediction:
     _record: Any
     _seen: Any
     predict: Any
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @reads
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class."""
+        probabilities: Array = self._record().probabilities(*self._seen(X))
+        return probabilities
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @reads
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class."""
+        logs: Array = self._record().log_probabilities(*self._seen(X))
+        return logs
 
     @reads
     def assign(self, X: Any) -> Array:

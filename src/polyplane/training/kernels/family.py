@@ -1,6 +1,5 @@
 """What the shell asks of trainings of kernels."""
 
-import copy
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from polyplane.training.kernels.kernel_choice import gamma_of, kernel_of
 from polyplane.training.kernels.lines import make_lines, one_by_one
 from polyplane.training.kernels.state import KernelCourse, KernelModel, KernelTraining
 from polyplane.training.rows import TrainingData
-from polyplane.training.state import known_classes
+from polyplane.training.state import known_classes, twin
 from polyplane.training.work.memory import check_memory
 from polyplane.training.work.progress import Report, without_errors
 
@@ -68,21 +67,24 @@ def _meet(
     job: KernelJob, before: KernelTraining, rows: NewRows
 ) -> tuple[KernelTraining, TrainingData]:
     """Return a copy, of which classes and problems can be added without a trace."""
-    settings = job.settings
-    training = copy.copy(before)
-    training.known, training.n_columns = known_classes(rows.labels), rows.n_columns
-    training.columns = before.columns.widened(rows.n_columns, rows.data.rows)
-    training.kernel = replace(training.kernel, n_columns=rows.n_columns)
-    started = {model.problem for model in before.models}
-    decomposition = training.decomposition(settings.combine)
-    n_new = decomposition.n_problems() - len(started)
-    check_memory(settings.name, training.kind, n_new, BYTES_OF_PROBLEM, "support vectors")
-    training.models = [copy.copy(model) for model in before.models]
-    training.models += [
-        KernelModel(problem, job.algorithm.new_set(), training.seed)
-        for problem in (decomposition.problems() if n_new else ())
-        if problem not in started
-    ]
+    settings, is_new = job.settings, rows.labels is not before.labels
+    training: KernelTraining = twin(before)
+    training.models = [twin(model) for model in before.models]
+    if rows.n_columns != before.n_columns:
+        training.n_columns = rows.n_columns
+        training.columns = before.columns.widened(rows.n_columns, rows.data.rows)
+        training.kernel = replace(training.kernel, n_columns=rows.n_columns)
+    if is_new:
+        training.known = known_classes(rows.labels)
+        started = {model.problem for model in before.models}
+        decomposition = training.decomposition(settings.combine)
+        n_new = decomposition.n_problems() - len(started)
+        check_memory(settings.name, training.kind, n_new, BYTES_OF_PROBLEM, "support vectors")
+        training.models += [
+            KernelModel(problem, job.algorithm.new_set(), training.seed)
+            for problem in decomposition.problems()
+            if problem not in started
+        ]
     rule = job.algorithm.rule(settings)
     for model in training.models:
         model.rule, model.is_over = rule, False
@@ -112,15 +114,13 @@ def _course_of(training: KernelTraining) -> KernelCourse:
     return training.course
 
 
-def _count_left(job: KernelJob, training: KernelTraining, members: Array) -> int:
-    n_passes = int(job.settings.max_iter) - training.n_passes
-    return n_passes * members.size - _course_of(training).n_visited
-
-
-def _count_chunk(
+def _count_steps(
     job: KernelJob, training: KernelTraining, data: TrainingData, members: Array
 ) -> int:
-    return members.size
+    if training.course is None:
+        return members.size
+    n_passes = int(job.settings.max_iter) - training.n_passes
+    return n_passes * members.size - training.course.n_visited
 
 
 def _pass_over(
@@ -205,8 +205,7 @@ KERNELS: Family[Any] = Family(
     meet=_meet,
     meet_chunk=_meet_chunk,
     begin=_begin,
-    count_left=_count_left,
-    count_chunk=_count_chunk,
+    count_steps=_count_steps,
     pass_over=_pass_over,
     learn=_learn,
     is_over=_is_over,

@@ -5,7 +5,6 @@ from typing import Any
 
 from polyplane.arrays import Array
 from polyplane.engine.rows.storage import with_own_page
-from polyplane.engine.targets import rows_of
 from polyplane.model.plane_record import FinishedPlanes, PlaneRecord
 from polyplane.training.family import Family
 from polyplane.training.job import NewRows
@@ -43,16 +42,6 @@ def meet_chunk(
         training.n_passes = 1
     training.end_fit()
     return training, seen, members
-
-
-def _count_left(job: PlaneJob, training: PlaneTraining, members: Array) -> int:
-    return passes.count_steps_left(job, training)
-
-
-def _count_chunk(job: PlaneJob, training: PlaneTraining, seen: TrainingData, members: Array) -> int:
-    if len(training.models) == 1 and (training.models[0].codes >= 0).all():
-        return members.size
-    return sum(rows_of(members, model.targets(seen)).size for model in training.models)
 
 
 def _complete(
@@ -113,8 +102,7 @@ PLANES: Family[Any] = Family(
     meet=meet_rows,
     meet_chunk=meet_chunk,
     begin=passes.begin_fit,
-    count_left=_count_left,
-    count_chunk=_count_chunk,
+    count_steps=passes.count_steps_left,
     pass_over=passes.pass_over,
     learn=passes.learn_chunk,
     is_over=passes.is_over,

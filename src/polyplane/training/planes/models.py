@@ -1,6 +1,5 @@
 """How models of planes come to be: one for each problem, which starts with its first row."""
 
-import copy
 import sys
 
 import numpy as np
@@ -13,7 +12,7 @@ from polyplane.training.job import NewRows, Settings
 from polyplane.training.planes.algorithm import PlaneJob
 from polyplane.training.planes.state import PlaneModel, PlaneTraining
 from polyplane.training.rows import TrainingData
-from polyplane.training.state import known_classes
+from polyplane.training.state import known_classes, twin
 from polyplane.training.work.memory import check_memory
 
 __all__ = ["bytes_of_models", "meet_rows", "meet_seen", "new_training"]
@@ -60,15 +59,25 @@ def meet_seen(job: PlaneJob, before: PlaneTraining, rows: NewRows) -> PlaneTrain
 
 
 def _copied(before: PlaneTraining) -> PlaneTraining:
-    training = copy.copy(before)
-    training.own = copy.copy(before.own)
-    training.models = [copy.copy(model) for model in before.models]
+    training: PlaneTraining = twin(before)
+    training.own = twin(before.own)
+    training.models = [twin(model) for model in before.models]
     return training
 
 
 def _meet(job: PlaneJob, training: PlaneTraining, rows: NewRows, seen: TrainingData) -> None:
-    settings = job.settings
-    training.known, training.n_columns = known_classes(rows.labels), rows.n_columns
+    is_new = rows.labels is not training.labels  # some class, or all of a training that begins
+    n_models = training.decomposition("").n_problems() * job.settings.n_estimators
+    if is_new or rows.n_columns != training.n_columns or len(training.models) < n_models:
+        training.n_columns = rows.n_columns
+        _make_models(job, training, rows)
+    for model in training.models:
+        _introduce(job, training, model, seen, is_new)
+    training.own.end_meeting()
+
+
+def _make_models(job: PlaneJob, training: PlaneTraining, rows: NewRows) -> None:
+    settings, training.known = job.settings, known_classes(rows.labels)
     known = {(model.problem, model.estimator) for model in training.models}
     n_models, n_bytes, what = _size_of_models(job, training)
     check_memory(settings.name, training.kind, n_models - len(known), n_bytes, what)
@@ -79,9 +88,6 @@ def _meet(job: PlaneJob, training: PlaneTraining, rows: NewRows, seen: TrainingD
             for estimator in range(int(settings.n_estimators))
             if (problem, estimator) not in known
         ]
-    for model in training.models:
-        _introduce(job, training, model, seen)
-    training.own.end_meeting()
 
 
 def _see_through(training: PlaneTraining, columns: Columns) -> None:
@@ -141,7 +147,7 @@ def _new_model(
 
 
 def _introduce(
-    job: PlaneJob, training: PlaneTraining, model: PlaneModel, seen: TrainingData
+    job: PlaneJob, training: PlaneTraining, model: PlaneModel, seen: TrainingData, is_new: bool
 ) -> None:
     """What is new in the rows to a model.
 
@@ -152,7 +158,8 @@ def _introduce(
     model.alpha = 0.0 if settings.is_open("alpha") else float(settings.alpha)
     model.n_features = training.columns.n_features
     model.planes = with_features(model.planes, model.n_features)
-    model.codes = model.problem.codes(training.labels.size)
+    if is_new:
+        model.codes = model.problem.codes(training.labels.size)
     n_before = model.planes.room_left.size
     n_now = model.problem.n_codes(training.labels.size)
     if n_now > n_before and model.visits_any(seen):

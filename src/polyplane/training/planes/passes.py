@@ -218,8 +218,12 @@ def _part_of_pass(settings: Settings, order: Array, n_passes: int) -> Array:
     return order[: max(0, settings.max_steps - n_passes * order.size)]
 
 
-def count_steps_left(job: PlaneJob, training: PlaneTraining) -> int:
-    """How many steps all models together still make in the fit at work."""
+def count_steps_left(
+    job: PlaneJob, training: PlaneTraining, data: TrainingData, members: Array
+) -> int:
+    """How many steps all models together still make in the fit at work, or in a chunk."""
+    if not training.courses:
+        return count_steps_of_passes(job, training, data, members, 1)
     sizes = [course.n_rows for course in training.courses]
     n_steps = sum(
         _count_steps(job.settings, n_rows, count_passes(job.settings, n_rows)) for n_rows in sizes
