@@ -103,6 +103,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if finished is None and not isinstance(self._training, FinishedTraining):
             return self._reached()
         record = finished or self._training.finished
+        if record.decomposition.combine == self.combine:
+            return record
         return replace(record, decomposition=self._training.decomposition(self.combine))
 
     def _seen(self, X: Any) -> tuple[Rows, Array, int]:

@@ -5,8 +5,8 @@ evaluations; what an error leaves. An algorithm is never asked which of these is
 calls the functions of its family (`training/family.py`), which call those of the algorithm.
 """
 
-import dataclasses
-import functools
+import operator
+import weakref
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ from polyplane.estimator.parameters import (
     is_flag,
     one_of,
     parameter,
+    parameters_of,
     with_parameters,
 )
 from polyplane.training.family import Family
@@ -47,7 +48,9 @@ from polyplane.training.state import EarlyStopping
 from polyplane.training.work.interruption import interrupts_wait, seen_rows
 from polyplane.training.work.progress import progress
 
-__all__ = ["AlgorithmClassifier", "Fit", "job_of"]
+__all__ = ["AlgorithmClassifier", "Fit", "error_of", "job_of"]
+
+_JOBS: Any = weakref.WeakKeyDictionary()  # of each estimator its job, and what it was made of
 
 
 class Fit(NamedTuple):
@@ -334,19 +337,20 @@ def error_of(estimator: Any, data: TrainingData, order: Array) -> float:
 
 
 def job_of(estimator: Any, found: dict[str, Any]) -> Job[Any]:
-    """Return the algorithm of an estimator, with its settings and what was found of them."""
+    """Return the algorithm of an estimator, with its settings and what was found of them.
+
+    It is made once, until a parameter changes.
+    """
     kind: Any = type(estimator)
-    given = {name: getattr(estimator, name) for name in parameters_of(kind)}
-    n_threads = effective_n_jobs(estimator.n_jobs)
-    settings = Settings(**given, name=kind.__name__, n_threads=n_threads)
-    return Job(kind.algorithm, settings.with_found(found) if found else settings)
-
-
-@functools.cache
-def parameters_of(kind: Any) -> tuple[str, ...]:
-    """Return the names of the parameters of an estimator, and of those that it has fixed."""
-    kinds = [base for base in kind.__mro__ if dataclasses.is_dataclass(base)]
-    return tuple({field.name: None for base in kinds for field in dataclasses.fields(base)})
+    names, read = parameters_of(kind)
+    state = (*read(estimator), found, kind.algorithm, effective_n_jobs(estimator.n_jobs))
+    known: tuple[tuple[Any, ...], Job[Any]] | None = _JOBS.get(estimator)
+    if known is None or not all(map(operator.is_, known[0], state)):
+        given = dict(zip(names, state, strict=False))
+        settings = Settings(**given, name=kind.__name__, n_threads=state[-1])
+        job = Job(kind.algorithm, settings.with_found(found) if found else settings)
+        known = _JOBS[estimator] = state, job
+    return known[1]
 
 
 def _check_one_way(X_val: Any, eval_set: Any) -> None:

@@ -241,4 +241,6 @@ def _of_known_classes(planes: FinishedPlanes, n_classes: int) -> FinishedPlanes:
     """A class not named yet cannot win."""
     sums, owner, scales, n_units = planes
     is_known = owner < n_classes * n_units
+    if is_known.all():
+        return planes
     return FinishedPlanes(sums[:, is_known], owner[is_known], scales[is_known], n_units)
