@@ -1,7 +1,7 @@
-"""PolyplaneClassifier as it comes on every data set and raw table, beside all rivals.
+"""PolyplaneClassifier with its defaults on every data set and raw table, beside all rivals.
 
 Rivals are those of `bench_peers` (linear and RBF-SVM tuned, boosting of scikit-learn) and of
-`bench_boosters` (LightGBM, XGBoost, CatBoost as they come).
+`bench_boosters` (LightGBM, XGBoost, CatBoost with their defaults).
 """
 
 import importlib.util
@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks import bench_boosters, bench_peers, sets, tables
 from benchmarks.race import RESULTS, publish, table
@@ -45,8 +45,9 @@ def n_folds_of(name):
 
 
 def measure(name, is_taken):
-    """Errors, losses, planes, seconds of fits, microseconds of a prediction, what was found."""
-    found = {"errors": [], "losses": [], "planes": [], "seconds": [], "columns": [], "lightgbm": []}
+    """Errors, losses, planes, seconds of fits, microseconds of a prediction, what was expected."""
+    names = "errors", "losses", "aucs", "planes", "seconds", "lightgbm", "recipes", "expected"
+    found = {one: [] for one in names}
     for seed in SEEDS:
         X, y, X_test, y_test = data_of(name, seed)
         model = PolyplaneClassifier(random_state=seed, n_jobs=-1)
@@ -58,8 +59,13 @@ def measure(name, is_taken):
         known = np.isin(y_test, model.classes_)
         shares = model.predict_proba(X_test[known])
         found["losses"].append(float(log_loss(y_test[known], shares, labels=model.classes_)))
+        if len(model.classes_) == 2:
+            found["aucs"].append(float(roc_auc_score(y_test[known], shares[:, 1])))
         found["planes"].append(int(model.n_planes_))
-        found["columns"].append(model.settings_["columns"])
+        found["recipes"].append(list(model.recipes_))
+        if model.expected_ is not None:
+            expected = model.expected_.model
+            found["expected"].append([100 * expected.error, 100 * expected.error_se])
     one_thread = model.set_params(n_jobs=1)
     one_thread.predict(X_test)
     times = []
@@ -105,6 +111,20 @@ def verdict(name, ours, peers, boosters):
     }
 
 
+def is_as_expected(ours):
+    """Whether the test error of each fit is within two standard errors of the expected one.
+
+    Both have one: that of the judged rows, and that of the test rows.
+    """
+    errors = ours["errors"][: len(ours["expected"])]
+    found = []
+    for error_found, (error_expected, standard_error) in zip(errors, ours["expected"], strict=True):
+        of_test = np.sqrt(max(error_found * (100 - error_found), 1.0) / ours["n_test"])
+        far = abs(error_found - error_expected)
+        found.append(bool(far <= 2 * np.hypot(standard_error, of_test)))
+    return found
+
+
 def seconds_of_light(ours, boosted):
     """Of the same run, or of that of `bench_boosters`."""
     if ours.get("lightgbm"):
@@ -128,15 +148,17 @@ def line_of(name, ours, peers, boosters):
     best = min(rivals, key=rivals.get) if rivals else ""
     light = boosters.get(name, {}).get("LightGBM 400", {})
     light_seconds = seconds_of_light(ours, boosters.get(name, {}))
-    kinds = ours["columns"]
+    recipes = [recipe for of_fit in ours["recipes"] for recipe in of_fit]
+    area = f"{1 - np.mean(ours['aucs']):.3f}" if ours["aucs"] else ""
     return [
         name, f"{rivals[best]:.2f} ({best})" if best else "",
         *(f"{rivals[one]:.2f}" if one in rivals else "" for one in ("linear SVM", "rbf SVM")),
         f"{light['error']:.2f}" if "error" in light else "",
-        spread(ours["errors"]), f"{np.mean(ours['losses']):.3f}", f"{np.mean(ours['planes']):.0f}",
+        spread(ours["errors"]), f"{np.mean(ours['losses']):.3f}", area,
+        f"{np.mean(ours['planes']):.0f}",
         f"{np.median(ours['seconds']):.2f}",
         f"{light_seconds:.2f}" if light_seconds else "",
-        f"{ours['microseconds']:.2f}", max(set(kinds), key=kinds.count),
+        f"{ours['microseconds']:.2f}", max(set(recipes), key=recipes.count),
     ]  # fmt: skip
 
 
@@ -145,7 +167,6 @@ def main(names=None):
     file = bench_boosters.FILE
     boosters = json.loads(file.read_text()) if file.exists() else {}
     X, y = sets.load("checkerboard")[:2]
-    PolyplaneClassifier(random_state=0, units=2, search=False).fit(X, y)
     PolyplaneClassifier(random_state=0).fit(X, y)  # compiles
     has_lightgbm = importlib.util.find_spec("lightgbm") is not None
     seconds_of_lightgbm("checkerboard", 0, has_lightgbm)  # starts its threads
@@ -162,31 +183,33 @@ def main(names=None):
 def report(found, peers, boosters):
     lines = [line_of(name, found[name], peers, boosters) for name in found]
     verdicts = [verdict(name, found[name], peers, boosters) for name in found]
+    as_expected = [one for ours in found.values() for one in is_as_expected(ours)]
     counts = {}
     for goal in verdicts[0]:
         known = [one[goal] for one in verdicts if one[goal] is not None]
         counts[goal] = f"{sum(known)} of {len(known)}"
     header = [
         "data", "best rival %", "linear SVM %", "RBF-SVM %", "LightGBM 400 %", "polyplane %",
-        "log-loss", "planes", "seconds, search included", "LightGBM 400", "µs a prediction",
-        "columns",
+        "log-loss", "1 - AUC", "planes", "seconds, trials included", "LightGBM 400",
+        "µs a prediction", "most frequent recipe",
     ]  # fmt: skip
     publish(
         "polyplane",
-        "PolyplaneClassifier as it comes",
+        "PolyplaneClassifier with its defaults",
         "Nothing is set; mean and deviation over five seeds, two threads. Rivals are those of "
         "`python -m benchmarks peers` (linear and RBF-SVM tuned) and `python -m benchmarks "
-        "boosters` (as they come, two threads). Tables are fitted as frames, with texts and gaps "
+        "boosters` (defaults, two threads). Tables are fitted as frames, with texts and gaps "
         "as they are; those below 2,000 rows in five folds, of which each seed has one. Where "
         "LightGBM is installed it is timed in the same run, a fit after each of ours.",
         table(header, lines),
         f"Error within {CLOSE} points of the best of all rivals or below: {counts['close']}; "
         f"within {NEAR}: {counts['near']}; of the linear ones within {CLOSE}: {counts['linear']}. "
-        f"Log-loss at or below the best booster's: {counts['loss']}. Fit, search included, faster "
+        f"Log-loss at or below the best booster's: {counts['loss']}. Fit, trials included, faster "
         f"than CatBoost: {counts['faster than CatBoost']}; at most 3 times LightGBM with 400 "
         f"trees: {counts['3 times LightGBM']}, at most 10 times: {counts['10 times LightGBM']}. "
         "Seeds deviate by no more than the standard error of their mean error on the test rows: "
-        f"{counts['steady']}.",
+        f"{counts['steady']}. Test error within two standard errors of the expected error: "
+        f"{sum(as_expected)} of {len(as_expected)} fits.",
         "Mean rank by error, 0 being the best of those that take a set and 1 the last: "
         + ", ".join(
             f"{machine} {np.mean(ranks):.2f} ({len(ranks)} sets)"

@@ -159,6 +159,8 @@ def streams(variant):
 def few_passes(variant):
     """Unfitted, seeded and with few passes."""
     made = clone(variant).set_params(random_state=0)
+    if jit_is_disabled() and "n_landmarks" in made.get_params():
+        made.set_params(n_landmarks=24)  # whose squares are what a step takes
     return made.set_params(max_iter=FEW) if "max_iter" in made.get_params() else made
 
 

@@ -25,7 +25,7 @@ def chunks_of_corners(last):
 
 
 def test_a_class_first_seen_in_a_later_chunk_is_learned(streaming):
-    set_where_there(streaming, alpha=0.01)
+    set_where_there(streaming, alpha=0.01, n_landmarks=96)
     for chunk in chunks_of_corners(1):
         streaming.partial_fit(CORNERS[chunk], chunk)
     assert streaming.classes_.tolist() == [0, 1]
@@ -36,7 +36,7 @@ def test_a_class_first_seen_in_a_later_chunk_is_learned(streaming):
 
 
 def test_classes_are_sorted_in_whatever_order_they_come(streaming):
-    set_where_there(streaming, alpha=0.01)
+    set_where_there(streaming, alpha=0.01, n_landmarks=96)
     names = np.array(["d", "b", "c", "a"])
     for last in (0, 1, 3):
         for chunk in chunks_of_corners(last):

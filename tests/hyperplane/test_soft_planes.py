@@ -206,6 +206,7 @@ def test_columns_that_are_set_are_never_ignored(columns):
     assert model._training.columns.map.table is not None
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("factor", [1e-3, 1e4])
 def test_the_unit_of_weights_does_not_matter(factor):
     X, y = board(200)

@@ -10,7 +10,7 @@ from polyplane import PolyplaneClassifier
 from polyplane.cli.main import main
 from polyplane.data.table.layout import LaidOut, Layout
 from polyplane.model.input.input_rows import checked_rows
-from polyplane.portfolio import polyplane_classifier
+from polyplane.portfolio import fit
 from polyplane.portfolio.label_statistics import label_statistics, widened
 from polyplane.training.rows import TrainingData
 from tests.data.table.test_statistics import kept
@@ -181,7 +181,7 @@ def test_rows_of_an_eval_set_get_statistics_of_training_rows():
 def test_an_interrupted_fit_goes_on_to_the_same_bits(where, monkeypatch):
     X, y = flights(600)
     expected = classifier().fit(X, y)
-    original = getattr(polyplane_classifier, where)
+    original = getattr(fit, where)
 
     def stops(*arguments):
         original(*arguments)
@@ -189,7 +189,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(where, monkeypatch):
 
     model = classifier()
     with monkeypatch.context() as patch:
-        patch.setattr(polyplane_classifier, where, stops)
+        patch.setattr(fit, where, stops)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
     if where == "tried_recipes":

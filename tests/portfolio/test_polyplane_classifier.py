@@ -13,8 +13,9 @@ from sklearn.metrics import log_loss
 import polyplane as pp
 from polyplane import PolyplaneClassifier, SoftPlanesClassifier
 from polyplane.model.input.input_rows import checked_rows
-from polyplane.portfolio import polyplane_classifier, refit, split
+from polyplane.portfolio import fit, refit, split
 from polyplane.portfolio.recipes import (
+    EFFORTS,
     RECIPES,
     STATISTICS,
     STREAM,
@@ -105,12 +106,14 @@ def data_of(X, y, weights=None):
 
 
 @pytest.mark.parametrize("quality", [2, 3])
-def test_rows_are_tried_or_judged_and_of_every_class(quality, monkeypatch):
-    monkeypatch.setattr(split, "MOST_TO_TRY", 200)
+def test_rows_are_tried_or_judged_and_of_every_class(quality):
+    effort = EFFORTS[quality]._replace(rows_to_try=200)
     X, y = rings(1_000, n_classes=3)
     X[:, 0] = np.arange(1_000)
-    found = splits_of(data_of(X, y), quality, 0)
-    assert len(found) == (1 if quality == 2 else 3)
+    found = splits_of(data_of(X, y), effort, 0)
+    assert len(found) == (3 if quality == 2 else 4)
+    judged_places = np.concatenate([one.judged_places for one in found])
+    assert np.unique(judged_places).size == judged_places.size == 200 * len(found)
     for one in found:
         tried, judged = one.tried.rows.values[:, 0], one.judged.rows.values[:, 0]
         assert not set(tried) & set(judged)
@@ -124,7 +127,7 @@ def test_rows_are_tried_or_judged_and_of_every_class(quality, monkeypatch):
 def test_rows_without_weight_are_neither_tried_nor_judged():
     X, y = rings(500)
     weights = (np.arange(500) % 5 > 0).astype(np.float32)
-    [one] = splits_of(data_of(X, y, weights), 2, 0)
+    [one] = splits_of(data_of(X, y, weights), EFFORTS[1], 0)
     assert (one.tried.weights > 0).all()
     assert (one.judged.weights > 0).all()
     assert one.tried.labels.size + one.judged.labels.size == 400
@@ -134,13 +137,13 @@ def test_of_many_rows_some_of_the_judged_ones_are_held_out(monkeypatch):
     monkeypatch.setattr(split, "MANY_ROWS", 1_000)
     X, y = rings(2_000)
     data = data_of(X, y)
-    [one] = splits_of(data, 2, 0)
+    [one] = splits_of(data, EFFORTS[1], 0)
     held = held_out_places(2_000, one)
     assert held.size == 100
     np.testing.assert_array_equal(np.flatnonzero(without(data, held).weights == 0), np.sort(held))
     assert set(held) <= set(one.judged_places)
     few = data_of(X[:500], y[:500])
-    assert held_out_places(500, splits_of(few, 2, 0)[0]).size == 0
+    assert held_out_places(500, splits_of(few, EFFORTS[1], 0)[0]).size == 0
 
 
 # ---- what a fit knows --------------------------------------------------------------------------
@@ -320,7 +323,7 @@ def test_a_stream_goes_on_from_a_fit_in_small_steps():
 
 def interrupted(monkeypatch, where, n_calls):
     """Let the n-th call of a function of the portfolio be interrupted."""
-    original, count = getattr(polyplane_classifier, where), [0]
+    original, count = getattr(fit, where), [0]
 
     def stops(*arguments, **named):
         count[0] += 1
@@ -328,7 +331,7 @@ def interrupted(monkeypatch, where, n_calls):
             raise KeyboardInterrupt
         return original(*arguments, **named)
 
-    monkeypatch.setattr(polyplane_classifier, where, stops)
+    monkeypatch.setattr(fit, where, stops)
 
 
 def test_an_interruption_of_trials_leaves_the_best_recipe_so_far(monkeypatch):
@@ -347,10 +350,10 @@ def test_an_interruption_of_trials_leaves_the_best_recipe_so_far(monkeypatch):
 
         return original(*rest, told)
 
-    original = polyplane_classifier.tried_recipes
+    original = fit.tried_recipes
     model = classifier()
     with monkeypatch.context() as patch:
-        patch.setattr(polyplane_classifier, "tried_recipes", stop_after_two)
+        patch.setattr(fit, "tried_recipes", stop_after_two)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
     best = min(seen, key=lambda trial: trial.score.log_loss)

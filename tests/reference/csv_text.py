@@ -137,8 +137,7 @@ def _number(field):
 
 
 def _text(field):
-    if any("\ud800" <= letter <= "\udfff" for letter in field):
-        raise ValueError
+    field = field.encode("utf-8", "surrogateescape").decode("utf-8")  # without its quotes
     return None if field.strip() in MISSING else field.strip()
 
 

@@ -18,7 +18,7 @@ from polyplane.training.search import trials as search_trials
 from polyplane.tuning.held_out import parts_of
 from tests.examples import examples
 
-pytestmark = pytest.mark.loops
+pytestmark = pytest.mark.compiled
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -31,11 +31,7 @@ def _threads_are_always_worth_it():
 
 MACHINES = {
     "amm": pp.AMMClassifier(prune_interval=37, prune_budget=2.0),
-    "amm, rivals grow": pp.AMMClassifier(prune_interval=50, grow_rivals=True, average=False),
-    "amm, few planes": pp.AMMClassifier(max_planes=2),
     "amm, batch": pp.AMMClassifier(mode="batch"),
-    "pegasos": pp.PegasosClassifier(),
-    "mm": pp.MMClassifier(),
     "pairs": pp.AMMClassifier(multi_class="ovo"),
     "samm": pp.SAMMClassifier(),
     "gamm": pp.GAMMClassifier(),
@@ -62,8 +58,9 @@ def assert_same_planes(one, other):
         assert np.array_equal(a.planes.room_left, b.planes.room_left)
 
 
-@pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("name", "is_sparse"), [*((name, False) for name in MACHINES), ("amm", True)]
+)
 def test_models_of_all_rows_are_those_of_fit(name, is_sparse):
     X, y = rows_of(0, is_sparse=is_sparse)
     alphas = [1e-1, 1e-3, 1e-4]

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, Chunk
-from polyplane.engine.jit import jit
 
 __all__ = ["joined", "mixed", "rechunked", "widened"]
 
@@ -101,50 +100,17 @@ def mixed(
     """Chunks as long as the pieces, of so many pieces at a time whose rows are in random order."""
     generator, pieces = np.random.default_rng(seed), iter(pieces)
     while window := list(islice(pieces, n_pieces)):
-        lengths = [piece.X.shape[0] for piece in window]
-        order, firsts = generator.permutation(sum(lengths)), np.cumsum([0, *lengths])
-        y = np.concatenate([piece.y for piece in window])
-        for start in range(0, order.size, lengths[0]):
-            part = order[start : start + lengths[0]]
-            places = np.searchsorted(firsts, part, "right") - 1
-            X = _taken_rows([piece.X for piece in window], places, part - firsts[places])
-            yield Chunk(X, y[part] if y.size else y)
-        window.clear()  # before the next pieces come
+        n_rows = window[0].X.shape[0]
+        X, y = joined(window)
+        order = generator.permutation(X.shape[0])
+        for start in range(0, order.size, n_rows):
+            part = order[start : start + n_rows]
+            yield Chunk(_taken_rows(X, part), y[part] if y.size else y)
+        del X, y  # before the next pieces come
 
 
-def _taken_rows(matrices: Sequence[Any], places: Array, rows: Array) -> Any:
-    """Row `rows[i]` of matrix `places[i]`, for each i."""
-    chosen = [np.flatnonzero(places == k) for k in range(len(matrices))]
-    parts = [(X, rows[into], into) for X, into in zip(matrices, chosen, strict=True) if into.size]
-    if not sp.issparse(matrices[0]):
-        dense = np.empty((rows.size, matrices[0].shape[1]), np.result_type(*matrices))
-        for X, taken, into in parts:
-            dense[into] = X[taken]
-        return dense
-    starts = np.zeros(rows.size + 1, np.int64)
-    for X, taken, into in parts:
-        starts[into + 1] = X.indptr[taken + 1] - X.indptr[taken]
-    np.cumsum(starts, out=starts)
-    values, columns = np.empty(starts[-1], np.float32), np.empty(starts[-1], np.int32)
-    for X, taken, into in parts:
-        _copy_entries(X.data, X.indices, X.indptr, taken, into, starts, values, columns)
-    starts = starts if starts[-1] > LONGEST else starts.astype(np.int32)
-    shape = rows.size, max(X.shape[1] for X in matrices)
-    matrix = sp.csr_matrix((values, columns, starts), shape=shape, copy=False)
-    matrix.has_canonical_format = all(X.has_canonical_format for X in matrices)
-    return matrix
-
-
-@jit
-def _copy_entries(
-    data: Any, indices: Any, indptr: Any, rows: Any, into: Any, starts: Any, values: Any,
-    columns: Any,
-) -> None:  # fmt: skip
-    """Copy rows of a CSR matrix to where they start in another."""
-    for i in range(rows.size):
-        a, p = np.uint64(indptr[rows[i]]), np.uint64(starts[into[i]])  # never from the end: faster
-        length = np.uint64(indptr[rows[i] + 1]) - a
-        for k in range(length):
-            values[p + k] = data[a + k]
-        for k in range(length):
-            columns[p + k] = indices[a + k]
+def _taken_rows(X: Any, rows: Array) -> Any:
+    some = X[rows]
+    if isinstance(X, sp.csr_matrix):
+        some.has_canonical_format = X.has_canonical_format
+    return some

@@ -45,7 +45,7 @@ from polyplane.engine.planes.planes import (
     with_planes,
 )
 from polyplane.engine.planes.pruning import with_only
-from polyplane.engine.rows.storage import count_rows, packed, with_own_page
+from polyplane.engine.rows.storage import count_rows, packed
 from polyplane.engine.steps.resting import REST, all_awake
 from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
@@ -67,7 +67,7 @@ from polyplane.model.input.column_maps import AS_IS, KINDS, ColumnMap, column_ma
 from polyplane.model.plane_record import FinishedPlanes
 from polyplane.training.job import Job, NewRows, Settings
 from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob, StreamStart
-from polyplane.training.planes.family import record_as_seen
+from polyplane.training.planes.family import PLANES, record_as_seen
 from polyplane.training.planes.first_rows import FirstRows
 from polyplane.training.planes.models import meet_rows, meet_seen, new_training
 from polyplane.training.planes.passes import make_passes, visit
@@ -84,7 +84,6 @@ from polyplane.training.soft_planes.prototypes import (
     squared_length_of,
 )
 from polyplane.training.work.progress import Report, silence
-from polyplane.training.work.side_by_side import for_each
 
 __all__ = [
     "SOFT_PLANES",
@@ -351,15 +350,8 @@ def finish(model: PlaneModel) -> FinishedPlanes:
 
 def complete(model: PlaneModel, data: TrainingData, settings: Settings, members: Array) -> None:
     """Remove planes that decide next to nothing."""
-    _compress(model, data, settings, members, 1.0)
-
-
-def _compress(
-    model: PlaneModel, data: TrainingData, settings: Settings, members: Array, share: float
-) -> None:
-    """With a small share in a blend a model needs less precision."""
     if settings.compress:
-        compress_model(model, data, members, scale(model), model.n_units, share)
+        compress_model(model, data, members, scale(model), model.n_units)
 
 
 # ---- streams -----------------------------------------------------------------------------
@@ -669,17 +661,11 @@ def train_on_all(
         make_passes(job_of(classifier, {}), training, seen, views.members, report)
 
 
-def complete_on(classifier: SoftPlanesClassifier, data: TrainingData, share: float) -> None:
-    """Compress the models of a recipe by some rows; `share` is that of the recipe in a blend."""
+def complete_on(classifier: SoftPlanesClassifier, data: TrainingData) -> None:
+    """Compress the models of a recipe by some rows."""
     job: Job[PlaneAlgorithm] = job_of(classifier, {})
-    models = classifier._training.models
     seen = written_out(_map_of(classifier._training), data)
-
-    def compress(k: int, report: Report) -> None:
-        own = seen._replace(rows=with_own_page(seen.rows))
-        _compress(models[k], own, job.settings, in_place(data.labels.size), share)
-
-    for_each(compress, len(models), job.settings.n_threads, silence)
+    PLANES.complete(job, classifier._training, seen, in_place(data.labels.size))
 
 
 def _map_of(training: Any) -> ColumnMap:

@@ -16,14 +16,14 @@ Streams     `partial_fit` without a fit is one training with the settings `STREA
 import importlib
 import importlib.util
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.arrays import Array
-from polyplane.data.table.statistics import KeyedRows, TargetStatistics
+from polyplane.data.table.statistics import TargetStatistics
 from polyplane.engine.order import in_place
 from polyplane.estimator.answers.plane_answers import PlanePrediction
 from polyplane.estimator.fitting.kept_rows import forget_rows, keep_some_rows
@@ -44,46 +44,28 @@ from polyplane.estimator.input.validation import (
     read_training,
 )
 from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
-from polyplane.estimator.parameters import (
-    Range,
-    check_parameters,
-    parameter,
-    register,
-    whole,
-)
+from polyplane.estimator.parameters import Range, check_parameters, parameter, register, whole
 from polyplane.estimator.shell import job_of
 from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 from polyplane.model.plane_record import PlaneRecord
-from polyplane.portfolio.blend import calibration_of, matching_factor, weights_of_recipes
-from polyplane.portfolio.expected import Expected, cross_fitted
-from polyplane.portfolio.label_statistics import LabelStatistics, label_statistics, widened
+from polyplane.portfolio.blend import matching_factor
+from polyplane.portfolio.expected import Expected
+from polyplane.portfolio.fit import (
+    GivenRows,
+    PortfolioFit,
+    blended_members,
+    refit_members,
+    split_rows,
+)
 from polyplane.portfolio.recipes import (
     OF_THE_VIEW,
     RECIPES,
     STATISTICS,
     STREAM,
-    named,
-    recipes_for,
     settings_of,
 )
-from polyplane.portfolio.refit import Matched, refit, settle
-from polyplane.portfolio.split import (
-    Split,
-    held_out_places,
-    splits_of,
-    taken,
-    with_label_statistics,
-    without,
-)
 from polyplane.portfolio.trials import (
-    Trial,
-    Views,
-    algorithm_of,
-    judged_weights,
-    kind_of_data,
-    ranks_of,
     scores_of_member,
-    tried_recipes,
 )
 from polyplane.training.blended.training import BlendAlgorithm, BlendedTraining, Member
 from polyplane.training.finished import check_can_learn_on
@@ -93,16 +75,10 @@ from polyplane.training.planes.passes import learn_chunk
 from polyplane.training.rows import TrainingData, codes_of, mean_weight_is_one, weighty
 from polyplane.training.state import known_classes
 from polyplane.training.work.interruption import seen_rows
-from polyplane.training.work.progress import progress, silence
+from polyplane.training.work.progress import progress
 
 __all__ = ["PolyplaneClassifier", "with_member"]
 
-LINEAR_NAME = "linear"  # with which names of linear recipes begin
-SEEDS = {1: 1, 2: 1, 3: 2}  # models of each recipe that is chosen, by quality
-MOST_STEPS = 4_000_000  # of a recipe on all rows: passes are fewer where rows are many
-LEAST_PASSES = 5
-FEWEST_JUDGED = 20  # rows: with fewer, recipes are not judged
-NO_PLACES = np.empty(0, np.int64)
 SETTINGS = "a list of names of recipes, or a dict from name to settings"
 
 
@@ -113,16 +89,6 @@ def _are_recipes(value: Any) -> bool:
         return len(value) > 0 and all(isinstance(one, Mapping) for one in value.values())
     names = {recipe.name for recipe in RECIPES}
     return isinstance(value, list | tuple) and len(value) > 0 and set(value) <= names
-
-
-class GivenRows(NamedTuple):
-    """The rows of a fit, and those of an `eval_set`, without target statistics."""
-
-    data: TrainingData
-    judged_by: TrainingData | None
-    keyed: KeyedRows | None  # of tables
-    eval_keys: KeyedRows | None
-    n_columns: int
 
 
 @register
@@ -267,185 +233,37 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         training.members = [Member("stream", 1.0, 1.0, algorithm)]
         return training
 
-    # ---- the five steps of a fit -------------------------------------------------------------
+    # ---- the steps of a fit ------------------------------------------------------------------
 
     def _run(self, given: GivenRows) -> None:
         """Make what is left of a fit: split, try, blend, refit; who predicts folds."""
         training: BlendedTraining = self._training
-        data, n_columns = given.data, given.n_columns
-        splits = splits_of(data, self.quality, training.seed, given.judged_by)
-        statistics, wide_splits = self._label_statistics(given), splits
-        if statistics is not None:
-            wide_splits, of_trials = with_label_statistics(
-                splits, data, statistics, n_columns, given.eval_keys
-            )
-            self._read_statistics(of_trials)
-        samples = [self._views(split.tried, n_columns) for split in wide_splits]
+        fit = PortfolioFit(
+            title=type(self).__name__,
+            quality=self.quality,
+            recipes=self.recipes,
+            n_threads=effective_n_jobs(self.n_jobs),
+            shows_progress=bool(self.verbose),
+            given=given,
+            training=training,
+            read_with=self._read_with,
+            report=dict(vars(self).get("_fit_report", {})),
+            estimators=vars(self).get("_trial_estimators", {}),
+        )
+        rows = split_rows(fit)
         if not training.are_recipes_chosen:
-            training.members = self._chosen(wide_splits, samples)
+            training.members = blended_members(fit, rows)
             training.interim, training.are_recipes_chosen = None, True
-        is_settled = not self._has_weights()
-        held = held_out_places(data.labels.size, splits[0]) if is_settled else NO_PLACES
-        data, held_out = without(data, held), given.judged_by
-        if statistics is not None and any(one.statistics != "none" for one in training.members):
-            made, columns = statistics.of_rows(data, held)
-            data, splits = widened(data, columns, n_columns), wide_splits
-            if given.judged_by is not None and given.eval_keys is not None:
-                held_out = widened(given.judged_by, made.columns(given.eval_keys), n_columns)
-            self._read_statistics(made)
-        elif statistics is not None:
-            self._read_statistics(None)
-        if held.size > 0:
-            held_out = taken(data._replace(weights=given.data.weights), held)
-        in_trials = {}
-        if is_settled and held_out is None:
-            in_trials = self._trial_estimators_of(wide_splits, samples)
-        matched = Matched(splits[0].tried, wide_splits[0].tried, in_trials)
-        self._refit(self._views(data, n_columns, samples[0]), matched)
-        if is_settled and held_out is not None:
-            score = settle(training.members, held_out, ranks_of(training.labels))
-            linear = None if self.expected_ is None else self.expected_.linear
-            expected = Expected(score, linear, int(held_out.labels.size))
-            self._fit_report = vars(self).get("_fit_report", {}) | {"expected": expected.to_dict()}
+            self._trial_estimators, self._fit_report = fit.estimators, fit.report
+        refit_members(fit, rows)
+        training.n_passes = max(int(one.estimator.n_iter_) for one in training.members)
+        self._fit_report = fit.report
         self._forget("_trial_estimators")
 
-    def _label_statistics(self, given: GivenRows) -> LabelStatistics | None:
-        """Return what keys of the rows say of the classes, if a recipe is to read it."""
-        training: BlendedTraining = self._training
-        if isinstance(self.recipes, Mapping):
-            all_settings = [settings_of(one) for one in self.recipes.values()]
-            if all(settings["statistics"] == "none" for settings in all_settings):
-                return None
-        ranks, names = ranks_of(training.labels), training.classes.tolist()
-        return label_statistics(given.keyed, given.data, ranks, names, training.seed)
-
-    def _read_statistics(self, statistics: TargetStatistics | None) -> None:
+    def _read_with(self, statistics: TargetStatistics | None) -> int:
         """Have rows of tables read with these target statistics, or without any."""
         self.layout_.statistics = statistics
-        self._training.n_columns = width_of(self)
-
-    def _has_weights(self) -> bool:
-        """Return whether the recipes are given with their weights, so that none is tried."""
-        given = self.recipes
-        return isinstance(given, Mapping) and all("weight" in one for one in given.values())
-
-    def _views(self, data: TrainingData, n_read: int, sample: Views | None = None) -> Views:
-        training: BlendedTraining = self._training
-        n_columns = training.n_columns
-        return Views(data, training.labels, n_columns, training.seed, sample, n_read)
-
-    def _chosen(self, splits: list[Split], samples: list[Views]) -> list[Member]:
-        """Return the recipes of the blend, which are still to be trained on all rows."""
-        if self._has_weights():
-            total = sum(one["weight"] for one in self.recipes.values())
-            return [
-                self._member(name, one, one["weight"] / total, one["weight"])
-                for name, one in self.recipes.items()
-            ]
-        trials = self._tried(splits, samples)
-        self._trial_estimators = {trial.name: trial.estimator for trial in trials}
-        shares, factor = np.full(len(trials), 1 / len(trials)), 1.0
-        if sum(split.judged.labels.size for split in splits) >= FEWEST_JUDGED:
-            shares, factor = self._blended(trials, splits)
-        return [
-            self._member(trial.name, trial.settings, share, share * factor * trial.calibration)
-            for trial, share in zip(trials, shares.tolist(), strict=True)
-            if share > 0
-        ]
-
-    def _tried(self, splits: list[Split], samples: list[Views]) -> list[Trial]:
-        """Try every recipe; an interruption leaves the best so far in place of the model."""
-        training: BlendedTraining = self._training
-        done: list[Trial] = []
-        recipes = self._recipes_to_try(samples[0])
-        n_passes = sum(settings["max_iter"] for _, settings in recipes)
-        n_steps = n_passes * sum(split.tried.labels.size for split in splits)
-        shown = f"{type(self).__name__}: recipes", n_steps, bool(self.verbose)
-        with progress(*shown, is_search=True) as report:
-            try:
-                return tried_recipes(
-                    recipes, splits, samples, effective_n_jobs(self.n_jobs), report, done.append
-                )
-            except BaseException:
-                if done:
-                    best = min(done, key=lambda trial: trial.score.log_loss)
-                    statistics = best.settings["statistics"]
-                    training.interim = Member(
-                        best.name, 1.0, best.calibration, best.estimator, statistics=statistics
-                    )
-                raise
-
-    def _recipes_to_try(self, sample: Views) -> list[tuple[str, dict[str, Any]]]:
-        """Return names and settings."""
-        if isinstance(self.recipes, Mapping):
-            return [(name, settings_of(one)) for name, one in self.recipes.items()]
-        if self.recipes is not None:
-            return [(name, settings_of(named(name).settings)) for name in self.recipes]
-        has_statistics = sample.n_read != sample.n_columns
-        chosen = recipes_for(self.quality, kind_of_data(sample), sample.labels.size, has_statistics)
-        return [(recipe.name, settings_of(recipe.settings)) for recipe in chosen]
-
-    def _blended(self, trials: list[Trial], splits: list[Split]) -> tuple[Array, float]:
-        """Return the shares of recipes and the factor that makes the blend's scores log-odds.
-
-        What to expect of the blend is noted.
-        """
-        training: BlendedTraining = self._training
-        ranks, row_weights = ranks_of(training.labels), judged_weights(splits)
-        labels = np.concatenate([ranks[split.judged.labels] for split in splits])
-        scores = np.stack([trial.scores for trial in trials])
-        shares = weights_of_recipes(scores, labels, row_weights)
-        places = [k for k, trial in enumerate(trials) if trial.name.startswith(LINEAR_NAME)]
-        linear = places[0] if places else None
-        expected = cross_fitted(scores, labels, row_weights, linear, training.seed)
-        trials_made = [
-            {
-                "recipe": trial.name,
-                "log_loss": trial.score.log_loss,
-                "log_loss_se": trial.score.log_loss_se,
-                "error": trial.score.error,
-                "auc": trial.score.auc,
-                "seconds": trial.seconds,
-                "weight": float(share),
-            }
-            for trial, share in zip(trials, shares, strict=True)
-        ]
-        self._fit_report = {"expected": expected.to_dict(), "trials": trials_made}
-        return shares, calibration_of(np.tensordot(shares, scores, axes=1), labels, row_weights)
-
-    def _member(self, name: str, given: Mapping[str, Any], share: float, weight: float) -> Member:
-        """Return a member that is still to be trained; of many rows it makes fewer passes."""
-        training: BlendedTraining = self._training
-        settings = settings_of({key: one for key, one in given.items() if key != "weight"})
-        most = max(LEAST_PASSES, MOST_STEPS // max(training.rows_seen.n_rows, 1))
-        others = {
-            "random_state": training.seed,
-            "max_iter": min(settings["max_iter"], most),
-            "n_estimators": SEEDS[self.quality] if settings["n_planes"] > 1 else 1,
-        }
-        algorithm = algorithm_of(settings, training.labels.size, **others)
-        return Member(name, share, weight, algorithm, False, settings["statistics"])
-
-    def _refit(self, views: Views, matched: Matched) -> None:
-        """Train the members that are not done on all rows."""
-        training: BlendedTraining = self._training
-        left = [member for member in training.members if not member.is_done]
-        n_passes = sum(one.estimator.max_iter * one.estimator.n_estimators for one in left)
-        n_steps = views.members.size * n_passes
-        with progress(type(self).__name__, n_steps, bool(self.verbose)) as report:
-            refit(training.members, views, matched, effective_n_jobs(self.n_jobs), report)
-        training.n_passes = max(int(one.estimator.n_iter_) for one in training.members)
-
-    def _trial_estimators_of(self, splits: list[Split], samples: list[Views]) -> dict[str, Any]:
-        """Return what trials left of recipes; of a fit that was saved they are made again."""
-        known: dict[str, Any] = vars(self).get("_trial_estimators", {})
-        names = {member.name for member in self._training.members if not member.is_done}
-        if names <= known.keys():
-            return known
-        recipes = [recipe for recipe in self._recipes_to_try(samples[0]) if recipe[0] in names]
-        n_threads = effective_n_jobs(self.n_jobs)
-        made = tried_recipes(recipes, splits[:1], samples[:1], n_threads, silence, lambda _: None)
-        return {trial.name: trial.estimator for trial in made}
+        return width_of(self)
 
     def _forget(self, *names: str) -> None:
         state: Any = vars(self)

@@ -7,17 +7,19 @@ A recipe earns its row by what the blend loses without it over all data sets of 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from polyplane.model.input.column_maps import AS_IS
 
 __all__ = [
+    "EFFORTS",
     "OF_THE_VIEW",
     "RECIPES",
     "STATISTICS",
     "STREAM",
     "TABLE",
     "WIDE",
+    "Effort",
     "Recipe",
     "as_markdown",
     "named",
@@ -31,6 +33,29 @@ MANY_CLASSES = 100  # beyond which only recipes of quality 1 are tried
 Settings = Mapping[str, Any]
 STATISTICS = "none", "target"
 OF_THE_VIEW = ("statistics",)  # settings that are no parameters of SoftPlanesClassifier
+
+
+class Effort(NamedTuple):
+    """How much work a fit does."""
+
+    n_splits: int  # on which every recipe is tried
+    n_splits_of_few_rows: int  # the same, of fewer than 5,000 rows
+    rows_to_try: int  # with all rows of a large table the blend is hardly better
+    steps_of_refit: int  # of a recipe on all rows: passes are fewer where rows are many
+    n_models: int  # of all chosen recipes together: one with a large share has several seeds
+
+
+EFFORTS = {  # by quality
+    1: Effort(
+        n_splits=1, n_splits_of_few_rows=1, rows_to_try=4_000, steps_of_refit=1_000_000, n_models=1
+    ),
+    2: Effort(
+        n_splits=1, n_splits_of_few_rows=3, rows_to_try=10_000, steps_of_refit=2_000_000, n_models=3
+    ),
+    3: Effort(
+        n_splits=3, n_splits_of_few_rows=4, rows_to_try=10_000, steps_of_refit=4_000_000, n_models=6
+    ),
+}
 
 
 @dataclass(frozen=True)

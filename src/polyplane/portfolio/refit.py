@@ -52,7 +52,7 @@ def refit(
         view = member.estimator.get_params(deep=False) | {"statistics": member.statistics}
         train_on_all(member.estimator, view, views, report)
         with interrupts_wait():
-            complete_on(member.estimator, some_of_all, member.share)
+            complete_on(member.estimator, some_of_all)
             if member.name in matched.estimators:
                 member.weight *= matching_factor(
                     scores_of_member(member.estimator, rows),

@@ -9,16 +9,16 @@ from polyplane.data.table.statistics import KeyedRows, TargetStatistics
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import DenseRows, dense_rows, packed
 from polyplane.portfolio.label_statistics import LabelStatistics, widened
+from polyplane.portfolio.recipes import Effort
 from polyplane.training.rows import TrainingData, stratified, weighty
 
 __all__ = ["Split", "held_out_places", "splits_of", "taken", "with_label_statistics", "without"]
 
-MOST_TO_TRY = 10_000  # rows: with all rows of a large table the blend is no better
 MOST_TO_JUDGE = 20_000  # rows
 JUDGED_SHARE = 0.2  # of the rows, where there are fewer
+FEW_ROWS = 5_000  # of which one judged part tells too little
 MANY_ROWS = 20_000  # from which on some rows are held out of the training on all rows
 MOST_HELD_OUT, HELD_OUT_SHARE = 5_000, 0.05
-N_SPLITS = {1: 1, 2: 1, 3: 3}  # by quality
 
 
 class Split(NamedTuple):
@@ -31,18 +31,22 @@ class Split(NamedTuple):
 
 
 def splits_of(
-    data: TrainingData, quality: int, seed: int, judged_by: TrainingData | None = None
+    data: TrainingData, effort: Effort, seed: int, judged_by: TrainingData | None = None
 ) -> list[Split]:
     """Return stratified splits of the rows with a weight; `judged_by` are rows of an `eval_set`."""
     members = weighty(in_place(data.labels.size), data.weights)
     if judged_by is not None:
-        tried = _some(members, data.labels, MOST_TO_TRY, seed)
+        tried = _some(members, data.labels, effort.rows_to_try, seed)
         return [Split(taken(data, tried), judged_by, tried, np.empty(0, np.int64))]
-    splits = []
-    for k in range(N_SPLITS[quality]):
-        share = min(JUDGED_SHARE, MOST_TO_JUDGE / members.size)
-        rest, judged = stratified(members, data.labels, share, seed + k)
-        tried = _some(rest, data.labels, MOST_TO_TRY, seed + k)
+    n_splits = effort.n_splits_of_few_rows if members.size < FEW_ROWS else effort.n_splits
+    splits, left = [], members  # no row is judged twice
+    n_judged = min(JUDGED_SHARE * members.size, MOST_TO_JUDGE)
+    for k in range(n_splits):
+        if left.size < 2:
+            break
+        left, judged = stratified(left, data.labels, min(0.5, n_judged / left.size), seed + k)
+        rest = np.setdiff1d(members, judged, assume_unique=True)
+        tried = _some(rest, data.labels, effort.rows_to_try, seed + k)
         splits.append(Split(taken(data, tried), taken(data, judged), tried, judged))
     return splits
 

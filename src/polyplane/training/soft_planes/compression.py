@@ -28,7 +28,6 @@ __all__ = ["compress_model", "needed_planes"]
 ROWS_TO_COMPRESS = 4_000
 LEAST_CHANGE, MOST_CHANGE = 1e-3, 3e-3  # of the mean probability of a row's class: planes may go
 CHANGE_OF_MISS = 0.015  # the same as a share of what probabilities lack: clean data want less
-LEAST_SHARE = 0.5  # in a blend: with less, planes would still not change by more
 SHARES_AT_ONCE = (0.25, 0.05, 0.01)  # of the planes, that go between two looks; in the end one
 MOST_LOG_ODDS = 700.0  # which float64 can hold as odds
 
@@ -144,13 +143,8 @@ def compress_model(
     members: Array,
     scale: float,
     n_units: int,
-    share: float = 1.0,
 ) -> None:
-    """Drop planes that decide nothing on some of the model's rows; W is `scale` times its sums.
-
-    `share` is that of the model in a blend: probabilities of a model with a small share may change
-    by more.
-    """
+    """Drop planes that decide nothing on some of the model's rows; W is `scale` times its sums."""
     order = rows_of(members, model.targets(data))
     generator = np.random.default_rng([model.seed, order.size])
     some = np.sort(generator.permutation(order)[:ROWS_TO_COMPRESS])
@@ -159,9 +153,7 @@ def compress_model(
     scores = products(data.rows, some, planes)
     labels = model.codes[data.labels[some]]
     owner = model.planes.owner[lanes]
-    kept = needed_planes(
-        scores, owner, labels, lambda miss: _allowed_change(miss) / max(share, LEAST_SHARE), n_units
-    )
+    kept = needed_planes(scores, owner, labels, _allowed_change, n_units)
     model.planes = with_only(model.planes, lanes[kept])
 
 

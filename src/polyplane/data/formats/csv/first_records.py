@@ -198,7 +198,10 @@ def is_number(text: str) -> bool:
 
 
 def utf8_of(text: str) -> str:
-    """The same text, if it was UTF-8."""
-    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ValueError("UTF-8; convert the file to it")
-    return text
+    """The text, if its bytes without quotes are UTF-8; those that were not are surrogates."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8")
+    except UnicodeError:
+        raise ValueError("UTF-8; convert the file to it") from None

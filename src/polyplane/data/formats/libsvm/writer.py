@@ -14,7 +14,7 @@ from polyplane.data.formats.libsvm.lines import LARGEST_INDEX
 
 __all__ = ["write"]
 
-ENTRIES_AT_ONCE = 1 << 20
+ENTRIES_AT_ONCE = 1 << 18
 
 
 def _label_text(label: Any) -> bytes:
