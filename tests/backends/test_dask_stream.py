@@ -54,7 +54,7 @@ def by_hand(model, parts, n_learners, every, n_first):
     for X, y in parts:
         while not begun and len(y):
             model.partial_fit(X[:n_first], y[:n_first], classes=CLASSES)
-            begun, X, y = has_begun(model), X[n_first:], y[n_first:]
+            begun, X, y = has_begun(model._training), X[n_first:], y[n_first:]
         left += [(X, y)] if begun else []
     parts = left
     now = packed(model)

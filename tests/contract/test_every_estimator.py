@@ -190,7 +190,8 @@ def test_a_mistake_is_a_row_whose_class_did_not_win_before_its_step(streaming_hy
         pytest.skip("in the loop a plane shrunk to nothing scores 0; a finished model drops it")
     if streaming_hyperplanes.algorithm.is_soft:
         pytest.skip("starts anew until it has seen enough: tests/engine/test_softmax.py")
-    streaming_hyperplanes.set_params(average=False)
+    if "average" in streaming_hyperplanes.get_params():
+        streaming_hyperplanes.set_params(average=False)
     n_mistakes = np.zeros(0, int)
     for i in range(y.size):
         before = [model.n_steps for model in streaming_hyperplanes._training.models] if i else []
