@@ -110,7 +110,7 @@ def mixed(
 
 
 def _taken_rows(X: Any, rows: Array) -> Any:
-    some = X[rows]
-    if isinstance(X, sp.csr_matrix):
+    some: Any = X[rows]
+    if not isinstance(X, np.ndarray):
         some.has_canonical_format = X.has_canonical_format
     return some

@@ -75,6 +75,8 @@ __all__ = ["CsvOptions", "Opening", "chunks", "end_of_records", "opening_of"]
 STATE_HEADER = "if this line holds the names of the columns, state header=True (--header)"
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 BYTES_A_THREAD = 1 << 20  # that Arrow parses at once
+ENDS_AFTER_ERRORS = int(pa.__version__.partition(".")[0]) >= 23
+# before, Arrow's threads may wait for each other for ever once one has met an error
 
 
 @dataclass(frozen=True)
@@ -302,7 +304,9 @@ class _CsvRows:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(text),
             pyarrow.csv.ReadOptions(
-                column_names=[str(place) for place in range(self.width)], block_size=n_bytes
+                column_names=[str(place) for place in range(self.width)],
+                block_size=n_bytes,
+                use_threads=ENDS_AFTER_ERRORS,
             ),
             pyarrow.csv.ParseOptions(
                 delimiter=self.delimiter,
