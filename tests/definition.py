@@ -17,15 +17,15 @@ ONE = np.float32(1)
 
 def is_one_model(estimator):
     """Whether the best plane of all decides: one model of all classes, each with planes."""
-    is_alone = len(estimator._training.models) == 1 and estimator._empty_score() == -np.inf
-    return is_alone and not estimator._is_soft()
+    is_alone = len(estimator._training.models) == 1 and estimator._record().empty_score == -np.inf
+    return is_alone and not estimator._record().is_soft
 
 
 def rows_of_planes(estimator, X):
     """The rows as the planes see them: as they are, with products of columns, or ranked."""
     if multiplies(estimator):
         return poly2_map(X, estimator.gamma, estimator.coef0)
-    columns = getattr(estimator._training.own, "columns", None)
+    columns = getattr(estimator._training.columns, "map", None)
     if columns is None or not columns.has_knots:
         return X
     rows = dense_rows(np.ascontiguousarray(X), 1.0)
@@ -56,7 +56,7 @@ def sides(estimator):
     ranks, n_classes, first = training.ranks.tolist(), len(training.labels), 0
     in_order = sorted(training.models, key=lambda model: model.estimator)
     for model in in_order:
-        finished = estimator._finish(model)
+        finished = estimator.algorithm.planes_of(model)
         owner = finished.owner // finished.n_units
         problem = model.problem.classes
         if n_classes <= 2 or not problem:
@@ -82,7 +82,7 @@ def side_scores(estimator, by_plane):
     """
     lowest = min([np.float32(0), *by_plane])
     below_all = lowest - max(ONE, np.float32(-1e-6) * lowest)
-    without = max(np.float32(estimator._empty_score()), below_all)
+    without = max(np.float32(estimator._record().empty_score), below_all)
     return [
         (model, [(r, s, side_score(estimator, model, by_plane, p, without)) for r, s, p in of])
         for model, of in sides(estimator)
@@ -93,7 +93,7 @@ def side_score(estimator, model, by_plane, planes, without):
     """Of one side: its units are added up."""
     if not planes:
         return without
-    if not estimator._is_soft():
+    if not estimator._record().is_soft:
         return max(by_plane[planes])
     units = np.array_split(
         np.array(planes), np.flatnonzero(np.diff(unit_of(estimator)[planes])) + 1
@@ -109,7 +109,7 @@ def unit_of(estimator):
 def class_scores(estimator, by_plane):
     """By rank, on one row, in float32: as `model/many_classes/decomposition.py` has it."""
     training = estimator._training
-    n_classes, n_estimators = len(training.labels), estimator._setting("n_estimators")
+    n_classes, n_estimators = len(training.labels), estimator.n_estimators
     means = {}
     for model, of_sides in side_scores(estimator, by_plane):
         total = means.setdefault(

@@ -74,7 +74,7 @@ MUTATIONS = [
         False,
     ),
     Mutation(
-        "estimator/input/validation.py",
+        "training/rows.py",
         "return members[weights > 0] if weights.size else members",
         "return members[weights >= 0] if weights.size else members",
         ("contract/test_every_weight.py",),

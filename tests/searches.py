@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from polyplane.estimator.planes import contest
-from polyplane.estimator.planes.contest import later_half
+from polyplane.training.search import contest
+from polyplane.training.search.contest import later_half
 
 __all__ = ["looks_at_held_out_rows", "lowest_after_looks", "lowest_as_fitted"]
 
@@ -16,7 +16,7 @@ __all__ = ["looks_at_held_out_rows", "lowest_after_looks", "lowest_as_fitted"]
 class Look(NamedTuple):
     """At one trial."""
 
-    machine: Any
+    settings: Any
     training: Any
     is_wrong: Any
     rows: Any
@@ -24,13 +24,13 @@ class Look(NamedTuple):
 
 
 @contextlib.contextmanager
-def looks_at_held_out_rows(kind):
+def looks_at_held_out_rows():
     """A list that fills with looks at trials."""
-    seen, original, together, n_passes = [], kind._wrong_rows, contest.pass_side_by_side, 0
+    seen, original, together, n_passes = [], contest.wrong_rows, contest.pass_side_by_side, 0
 
-    def wrong_rows(self, training, data, order):
-        is_wrong = original(self, training, data, order)
-        seen.append(Look(self, training, is_wrong, order, n_passes))
+    def wrong_rows(trial, data, order):
+        is_wrong = original(trial, data, order)
+        seen.append(Look(trial.job.settings, trial.training, is_wrong, order, n_passes))
         return is_wrong
 
     def pass_side_by_side(*given):
@@ -39,7 +39,7 @@ def looks_at_held_out_rows(kind):
         together(*given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kind, "_wrong_rows", wrong_rows)
+        patch.setattr(contest, "wrong_rows", wrong_rows)
         patch.setattr(contest, "pass_side_by_side", pass_side_by_side)
         yield seen
 
@@ -48,7 +48,7 @@ def lowest_after_looks(seen, name):
     """The value that should have won, if looks were at those left by the look before, in order."""
     looks = {}
     for one in seen:
-        of_value = looks.setdefault(one.n_passes, {}).setdefault(getattr(one.machine, name), [])
+        of_value = looks.setdefault(one.n_passes, {}).setdefault(getattr(one.settings, name), [])
         of_value.append(one.is_wrong.mean())
     errors = list(looks.values())
     for before, after in pairwise(errors):
@@ -63,14 +63,14 @@ def lowest_as_fitted(seen, name, n_rows):
     Of a trial that leaves out a part there are two looks: at that part and at the others.
     """
     learned = {
-        getattr(one.machine, name): one.is_wrong.mean() for one in seen if one.rows.size == n_rows
+        getattr(one.settings, name): one.is_wrong.mean() for one in seen if one.rows.size == n_rows
     }
     of_parts = [one for one in seen if one.rows.size < n_rows]
     more = {}
     for left, kept in zip(of_parts[::2], of_parts[1::2], strict=True):
         assert left.training is kept.training
         assert sorted([*left.rows, *kept.rows]) == list(range(n_rows))
-        value = getattr(left.machine, name)
+        value = getattr(left.settings, name)
         more.setdefault(value, []).append(left.is_wrong.mean() - kept.is_wrong.mean())
     n_parts = max(map(len, more.values()))
     expected = {v: learned[v] + np.mean(each) for v, each in more.items() if len(each) == n_parts}

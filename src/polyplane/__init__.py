@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AMMClassifier": "polyplane.hyperplane.amm",
+    "AROWClassifier": "polyplane.hyperplane.arow",
     "CPMClassifier": "polyplane.hyperplane.convex_polytope",
     "DataError": "polyplane.data.chunks",
     "GAMMClassifier": "polyplane.hyperplane.growing_amm",

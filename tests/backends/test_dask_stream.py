@@ -14,7 +14,7 @@ import polyplane as pp
 from polyplane.data.chunks import Chunk
 from polyplane.data.writing import write
 from polyplane.estimator.files.saving import packed, unpacked
-from polyplane.estimator.planes.rounds.travelling_models import (
+from polyplane.estimator.learners.travelling_models import (
     Journey,
     Moment,
     has_begun,
@@ -54,7 +54,7 @@ def by_hand(model, parts, n_learners, every, n_first):
     for X, y in parts:
         while not begun and len(y):
             model.partial_fit(X[:n_first], y[:n_first], classes=CLASSES)
-            begun, X, y = has_begun(model), X[n_first:], y[n_first:]
+            begun, X, y = has_begun(model._training), X[n_first:], y[n_first:]
         left += [(X, y)] if begun else []
     parts = left
     now = packed(model)

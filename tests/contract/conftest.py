@@ -22,25 +22,28 @@ from polyplane import (
     SoftPlanesClassifier,
 )
 from polyplane.engine.jit import jit_is_disabled
-from polyplane.estimator.parameters import REGISTRY
+from polyplane.estimator.parameters import REGISTRY, parameter, positive, with_parameters
 from tests.contract.sameness import has_planes
 
 for name in polyplane.__all__:  # a name enters the registry when it is first used
     getattr(polyplane, name)
 
 
+FEW_LINES = {"default": 2.0**-20, "allowed": positive(), "meaning": "One byte."}
+
+
+@with_parameters
 class HullerOfFewLines(HullerClassifier):
     """Its cache holds the fewest lines of kernel values that a step can do with."""
 
-    def _cache_bytes(self):
-        return 1
+    cache_mb: float = parameter(**FEW_LINES)
 
 
+@with_parameters
 class LaSVMOfFewLines(LaSVMClassifier):
     """The same of the other machine that has a cache."""
 
-    def _cache_bytes(self):
-        return 1
+    cache_mb: float = parameter(**FEW_LINES)
 
 
 FEW = 2 if jit_is_disabled() else 3  # passes: a first one, and one that goes on from it

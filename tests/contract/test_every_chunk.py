@@ -106,7 +106,7 @@ def widened(X):
 def test_planes_widen_with_the_rows(streaming_hyperplanes, X, y):
     skip_knots(streaming_hyperplanes)
     model = streaming_hyperplanes.partial_fit(X, y).partial_fit(widened(X)[0], y)
-    assert model.planes_.shape == (model.n_planes_, model._features_of(model._training))
+    assert model.planes_.shape == (model.n_planes_, model._training.columns.n_features)
     assert model.planes_[:, 5:].any()
 
 

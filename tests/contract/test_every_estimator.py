@@ -156,7 +156,7 @@ def test_one_epoch_of_fit_equals_partial_fit_over_any_chunks(streaming, X, y):
     if getattr(streaming, "max_steps", None):
         pytest.skip("max_steps is the end of fit; a stream ends where it ends")
     whole = clone(with_given_gamma(streaming)).set_params(max_iter=1, shuffle=False)
-    is_soft = has_planes(streaming) and streaming._is_soft()
+    is_soft = has_planes(streaming) and streaming.algorithm.is_soft
     if is_soft or hasattr(streaming, "landmarks"):  # a fit looks at all rows before its first step
         whole.partial_fit(X, y)
     else:
@@ -188,9 +188,10 @@ def test_a_mistake_is_a_row_whose_class_did_not_win_before_its_step(streaming_hy
     """Of each model by itself: its side of the row's class against its best other side."""
     if getattr(streaming_hyperplanes, "mu", 0) > 0:
         pytest.skip("in the loop a plane shrunk to nothing scores 0; a finished model drops it")
-    if streaming_hyperplanes._is_soft():
+    if streaming_hyperplanes.algorithm.is_soft:
         pytest.skip("starts anew until it has seen enough: tests/engine/test_softmax.py")
-    streaming_hyperplanes.set_params(average=False)
+    if "average" in streaming_hyperplanes.get_params():
+        streaming_hyperplanes.set_params(average=False)
     n_mistakes = np.zeros(0, int)
     for i in range(y.size):
         before = [model.n_steps for model in streaming_hyperplanes._training.models] if i else []

@@ -124,7 +124,7 @@ def test_an_edit_changes_the_hash_where_code_is_compiled_and_only_there(sources)
             compiled.append(path.relative_to(sources).as_posix())
             hashes.add(found)
     assert {"engine/rows/storage.py", "engine/jit.py", "kernel/lasvm.py"} <= set(compiled)
-    assert "estimator/fitting/progress.py" not in compiled
+    assert "training/work/progress.py" not in compiled
     assert not [name for name in compiled if name.startswith(("backends/", "cli/", "report/"))]
 
 

@@ -188,18 +188,18 @@ def test_settings_are_searched_one_after_the_other_on_held_out_rows():
     """Section 5.1: first alpha without entropy, then entropy with the alpha found."""
     X, y = random_problem(12, n=100)
     model = CPMClassifier(n_planes=3, max_iter=2, alpha="auto", entropy="auto", random_state=0)
-    with looks_at_held_out_rows(CPMClassifier) as seen:
+    with looks_at_held_out_rows() as seen:
         model.fit(X, y)
     assert {look.is_wrong.size for look in seen} == {33, 34}
     assert ENTROPIES[0] == 0
-    n_first = next(k for k, look in enumerate(seen) if look.machine.entropy > 0) - 3
+    n_first = next(k for k, look in enumerate(seen) if look.settings.entropy > 0) - 3
     first, then = seen[:n_first], seen[n_first:]  # three looks at each value, the first being 0
     n_steps = 2 * 100 * 2 / 3  # of a pair of three classes, about
-    alphas = [look.machine.alpha for look in first[:15:3]]
+    alphas = [look.settings.alpha for look in first[:15:3]]
     np.testing.assert_allclose(alphas, [10.0**k / n_steps for k in range(5)])
-    assert {look.machine.entropy for look in first} == {0.0}
+    assert {look.settings.entropy for look in first} == {0.0}
     assert model.alpha_ == lowest_after_looks(first, "alpha")
-    assert {look.machine.alpha for look in then} == {model.alpha_}
+    assert {look.settings.alpha for look in then} == {model.alpha_}
     assert model.entropy_ == lowest_after_looks(then, "entropy")
 
 

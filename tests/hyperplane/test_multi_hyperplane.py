@@ -1,6 +1,7 @@
 """MM: the five questions."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
+from polyplane.hyperplane.multi_hyperplane import MM
 from tests.exact import only_model, random_problem, squared_norms_recomputed, storages, sums_of
 from tests.examples import examples
 from tests.reference.multi_hyperplane import multi_hyperplane
@@ -71,8 +73,10 @@ def adaptive_start(machine, X, y):
     """What MM starts from: the same planes, and no room left."""
     fresh = MMClassifier(**machine.get_params())
     fresh.set_params(max_iter=1)
-    fresh._steps = lambda model, data, order, chosen: model.n_steps + order.size
-    model = only_model(fresh.fit(X, y))
+    standing = replace(MM, steps=lambda model, data, order, chosen: model.n_steps + order.size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MMClassifier, "algorithm", standing)
+        model = only_model(fresh.fit(X, y))
     model.n_steps = 0
     model.history.clear()
     return fresh._training

@@ -1,5 +1,7 @@
 """SoftPlanesClassifier: its steps, its scaling, its probabilities and its streams."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,8 +17,9 @@ from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of
 from polyplane.engine.steps.resting import AWAKE
 from polyplane.engine.steps.softmax import planes_scale
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.hyperplane import soft_planes
+from polyplane.hyperplane.soft_planes import SOFT_PLANES
 from polyplane.model.input.column_maps import KINDS
 from tests.definition import class_scores
 from tests.exact import only_model
@@ -61,14 +64,15 @@ def test_a_fit_is_the_reference_on_standardised_columns():
     started = classifier(**settings)
     starts = {}
 
-    def begin(self, model, n_steps):
+    def begin(model, settings, n_steps):
         starts["planes"] = model.planes.sums.copy()
         starts["lanes"], starts["owner"] = live_lanes(model.planes), model.planes.owner.copy()
         starts["step"] = 0.3 / model.own.wide_margin
-        SoftPlanesClassifier._begin(self, model, n_steps)
+        soft_planes.begin(model, settings, n_steps)
 
-    started._begin = begin.__get__(started)
-    started.fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SoftPlanesClassifier, "algorithm", replace(SOFT_PLANES, begin=begin))
+        started.fit(X, y)
     model, lanes = only_model(started), starts["lanes"]
     Z = (X - X.mean(axis=0, dtype=np.float64)) / X.std(axis=0, dtype=np.float64)
     Z = np.column_stack([np.ones(len(Z)), Z / np.sqrt(np.square(Z).sum(axis=1).mean())])
@@ -147,8 +151,8 @@ def test_finished_planes_predict_what_training_saw(columns, fit_intercept):
     X, y = two_moons()
     model = classifier(columns=columns, fit_intercept=fit_intercept, max_iter=5).fit(X, y)
     inner = only_model(model)
-    data = model._read_training(X, y, None, None, False)[0]
-    seen = model._training_view(model._training, data).rows
+    data = model._read_training(X, y, None, None, model._training)[0]
+    seen = model._training.columns.for_training(data).rows
     lanes = live_lanes(inner.planes)
     planes = inner.planes.sums[: inner.n_features + 1, lanes]
     planes = planes * planes_scale(inner.rule, inner.n_steps)
@@ -190,7 +194,7 @@ def test_wide_sparse_rows_are_left_alone():
     )
     y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
     model = classifier(max_iter=5, columns="auto").fit(X, y)
-    assert model._training.own.columns.table is None
+    assert model._training.columns.map.table is None
     assert model.planes_.shape[1] == 500
 
 
@@ -199,7 +203,7 @@ def test_columns_that_are_set_are_never_ignored(columns):
     X = sp.random_array((60, 300), density=0.1, random_state=np.random.default_rng(0), format="csr")
     y = np.asarray(X.sum(axis=1) > X.sum(axis=1).mean()).astype(int)
     model = classifier(max_iter=2, columns=columns).fit(X, y)
-    assert model._training.own.columns.table is not None
+    assert model._training.columns.map.table is not None
 
 
 @pytest.mark.compiled
@@ -359,20 +363,20 @@ def test_the_first_rows_one_by_one_change_no_bit(short_start, n_rows):
 
 
 def test_a_stream_starts_anew_when_its_first_rows_have_doubled(short_start, monkeypatch):
-    starts, started = [], SoftPlanesClassifier._started_anew
+    starts, started = [], soft_planes._started_anew
 
-    def noted(self, data, labels):
-        starts.append(data.labels.size)
-        return started(self, data, labels)
+    def noted(job, rows, first):
+        starts.append(rows.data.labels.size)
+        return started(job, rows, first)
 
-    monkeypatch.setattr(SoftPlanesClassifier, "_started_anew", noted)
+    monkeypatch.setattr(soft_planes, "_started_anew", noted)
     X, y = board(100)
     model = classifier()
     for i in range(100):
         model.partial_fit(X[i : i + 1], y[i : i + 1], [0, 1, 2])
     assert starts == [1, 2, 4, 8, 16, 32, 40]
-    assert model._training.own.first_rows.is_full
-    assert not model._training.own.first_rows.parts
+    assert model._training.first_rows.is_full
+    assert not model._training.first_rows.parts
     starts.clear()
     classifier().partial_fit(X, y)
     assert starts == [40]
@@ -413,7 +417,7 @@ def test_new_columns_widen_the_planes(short_start):
     for _ in range(20):
         model.partial_fit(wide[100:], y[100:])
     assert model.planes_.shape[1] == 3
-    assert model._training.own.columns.n_columns == 3
+    assert model._training.columns.map.n_columns == 3
     assert np.mean(model.predict(wide) == y) > 0.95
 
 
@@ -469,8 +473,8 @@ def test_rows_as_steps_see_them_score_what_folded_planes_score(kind, is_sparse):
     model = classifier(
         columns=kind, units=2, n_planes=4, n_estimators=2, directions="principal"
     ).fit(X, y)
-    data = model._read_training(X, y, None, None, False)[0]
-    seen = training_of(model).own.columns.for_training(data.rows)
+    data = model._read_training(X, y, None, None, model._training)[0]
+    seen = training_of(model).columns.map.for_training(data.rows)
     folded = model.decision_function(X)
     np.testing.assert_allclose(soft_planes.scores_as_seen(model, seen), folded, atol=1e-4)
 
@@ -518,5 +522,5 @@ def test_images_that_are_to_be_standardised_are():
         SoftPlanesClassifier(random_state=0, **(SET | {"columns": columns})).fit(X, y)
         for columns in ("as-is", "plain")
     ]
-    assert [training_of(model).own.columns.is_as_is for model in fits] == [True, False]
+    assert [training_of(model).columns.map.is_as_is for model in fits] == [True, False]
     assert not np.array_equal(fits[0].decision_function(X), fits[1].decision_function(X))

@@ -200,13 +200,13 @@ def test_an_automatic_penalty_is_from_the_grid_and_trains_as_if_given():
 def test_alpha_is_found_first_and_then_the_penalty():
     X, y = random_problem(12, n=100)
     model = SAMMClassifier(max_iter=2, alpha="auto", mu="auto", random_state=0)
-    with looks_at_held_out_rows(SAMMClassifier) as seen:
+    with looks_at_held_out_rows() as seen:
         model.fit(X, y)
-    smallest = min(look.machine.mu for look in seen)
-    first = list(itertools.takewhile(lambda look: look.machine.mu == smallest, seen))
+    smallest = min(look.settings.mu for look in seen)
+    first = list(itertools.takewhile(lambda look: look.settings.mu == smallest, seen))
     then = seen[len(first) :]
     assert model.alpha_ == lowest_after_looks(first, "alpha")
-    assert {look.machine.alpha for look in then} == {model.alpha_}
+    assert {look.settings.alpha for look in then} == {model.alpha_}
     assert model.mu_ == lowest_after_looks(then, "mu")
     assert min(len(looks) for looks in (first, then)) > 1
 

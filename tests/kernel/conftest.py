@@ -9,7 +9,6 @@ from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import dense_rows
 from polyplane.engine.support.support_set import NOT_THERE, active_slots
-from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier
 from polyplane.model.kernels.kernel_values import kernel_block, rows_at_hand
 from tests.exact import only_model
 
@@ -136,7 +135,7 @@ def assert_lines_are_true(estimator):
 @pytest.fixture
 def tiny_cache(monkeypatch):
     """Room for eight lines of kernel values, whatever `cache_mb` says."""
-    monkeypatch.setattr(CachedKernelClassifier, "_cache_bytes", lambda self: 1)
+    monkeypatch.setattr("polyplane.training.kernels.family.MEGABYTE", 1)
 
 
 @pytest.fixture

@@ -22,9 +22,10 @@ from polyplane import (
     LaSVMClassifier,
 )
 from polyplane.engine.support.support_set import active_slots
-from polyplane.estimator.kernels import kernel_training
-from polyplane.estimator.kernels.kernel_training import DEAD_SHARE
 from polyplane.model.kernels.kernel_values import kernel_block
+from polyplane.training.job import Settings
+from polyplane.training.kernels import chunks
+from polyplane.training.kernels.chunks import DEAD_SHARE
 from tests.kernel.conftest import (
     assert_same_bits,
     everything,
@@ -422,8 +423,8 @@ def test_columns_not_there_yet_are_columns_of_zeros(machine, convert):
 
 
 def interrupted(monkeypatch, where, after):
-    """Let Ctrl-C come at a call of a function of `kernel_training`."""
-    calls, true_one = [0], getattr(kernel_training, where)
+    """Let Ctrl-C come at a call of a function of `chunks`."""
+    calls, true_one = [0], getattr(chunks, where)
 
     def counted(*given):
         calls[0] += 1
@@ -431,8 +432,8 @@ def interrupted(monkeypatch, where, after):
             raise KeyboardInterrupt
         return true_one(*given)
 
-    monkeypatch.setattr(kernel_training, where, counted)
-    return lambda: monkeypatch.setattr(kernel_training, where, true_one)
+    monkeypatch.setattr(chunks, where, counted)
+    return lambda: monkeypatch.setattr(chunks, where, true_one)
 
 
 @pytest.mark.parametrize("where", ["_walk", "rows_at_hand", "kernel_block"])
@@ -440,7 +441,9 @@ def interrupted(monkeypatch, where, after):
 def test_ctrl_c_leaves_a_model_that_can_be_used_and_goes_on(machine, monkeypatch, where, after):
     X, y = pixels(15, n=40)
     machine.set_params(max_iter=10)
-    monkeypatch.setattr(type(machine), "_chunk_size", lambda self: 8)
+    monkeypatch.setattr(Settings, "pack", 8)
+    if hasattr(machine, "pack"):
+        machine.set_params(pack=8)
     resume = interrupted(monkeypatch, where, after)
     with pytest.raises(KeyboardInterrupt):
         machine.fit(X, y)

@@ -16,6 +16,7 @@ from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.estimator.online_classifier import record_of
 from polyplane.model.explanation import NOTHING_TYPICAL, Explainer
+from polyplane.model.prediction import Features, Products
 
 pytestmark = pytest.mark.loops
 GENERATOR = np.random.default_rng(0)
@@ -94,8 +95,8 @@ def test_each_column_gets_what_planes_give_to_its_features(fitted):
 
 def explained_plainly(model, found):
     """The definition, row by row and group by group, in float64."""
-    record, features = record_of(model), model._features(model._training)
-    rows, order, _ = model._read(X)
+    record, features = record_of(model), model._training.columns.features(1.0)
+    rows, order, _ = model._seen(X)
     entries = packed(rows, order)
     seen = matrix_of(entries, len(record.sums) - 1).toarray().astype(float)
     seen = np.column_stack([np.full(len(X), entries.constant), seen])
@@ -175,8 +176,8 @@ def phi_of_pair(machine, row, a, b):
     def phi(kept):
         only = np.zeros_like(row)
         only[kept] = row[kept]
-        machine.n_features_in_ = row.size
-        rows = machine._mapped_rows(dense_rows(only[None], 1.0))
+        products = Products(machine.gamma, machine.coef0, machine.n_hash, row.size)
+        rows = Features(1.0, products=products).seen(dense_rows(only[None], 1.0))
         n_features = machine.n_hash or row.size * (row.size + 3) // 2
         return matrix_of(packed(rows, np.arange(1)), n_features).toarray()[0].astype(float)
 
@@ -221,9 +222,9 @@ def test_a_reference_moves_contributions_to_the_base(fitted):
 def test_columns_that_are_one_to_users_are_added_up(fitted):
     """As those are that a column of a table becomes."""
     shown_as = np.array([0, 0, 1, 2, 2, 2], np.int32)
-    record, features = record_of(fitted), fitted._features(fitted._training)
+    record, features = record_of(fitted), fitted._training.columns.features(1.0)
     explainer = Explainer(record, features, 6, fitted.classes_, None, shown_as=shown_as)
-    rows = fitted._read(X)[0]
+    rows = fitted._seen(X)[0]
     for made in (explainer, explainer.with_reference(rows)):
         found = made.explain(rows, 1)
         apart = replace(made, shown_as=None, typical=NOTHING_TYPICAL)

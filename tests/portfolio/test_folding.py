@@ -5,12 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from polyplane import SoftPlanesClassifier
-from polyplane.estimator.blended.folding import folded
-from polyplane.estimator.blended.training import BlendedTraining, Member
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.model.input.column_maps import AS_IS, folded_map
 from polyplane.model.input.input_rows import checked_rows
+from polyplane.training.blended.training import BlendedTraining, Member
+from polyplane.training.state import known_classes
 
 pytestmark = pytest.mark.compiled
 
@@ -48,7 +47,7 @@ def blend_of(settings, X, y):
 
 def scores_of(blend, X):
     """Scores of the folded model."""
-    record, columns = folded(blend)
+    record, columns = blend.folded
     rows = columns.for_prediction(checked_rows(X, 1.0))
     return record.class_scores(rows, np.arange(X.shape[0]))
 
@@ -82,7 +81,7 @@ def test_a_folded_blend_scores_the_weighted_sum_of_its_members(name, n_classes, 
 def test_knots_of_all_members_become_one_map():
     X, y = table(2)
     blend = blend_of(MEMBERS["kinds"], X, y)
-    maps = [training_of(member.estimator).own.columns for member in blend.members]
+    maps = [training_of(member.estimator).columns.map for member in blend.members]
     union = folded_map(maps)
     for j in range(X.shape[1]):
         own = [one.knots_of(j) for one in maps]
@@ -96,7 +95,7 @@ def test_wide_sparse_rows_keep_only_columns_in_use():
     y = X[:, ::40].sum(axis=1) > X[:, 20::40].sum(axis=1)
     X = sp.csr_array(X)
     blend = blend_of([{"columns": AS_IS}, {"columns": AS_IS, "n_planes": 1}], X, y.astype(int))
-    record, columns = folded(blend)
+    record, columns = blend.folded
     assert columns.used is not None
     assert len(record.sums) < 60
     expected = centred(expected_scores(blend, X))
@@ -111,4 +110,4 @@ def test_members_with_other_directions_are_refused():
     )
     blend.members[1].estimator = other.fit(X[:100] * 2, y[:100])
     with pytest.raises(ValueError, match="different directions"):
-        folded(blend)
+        _ = blend.folded

@@ -9,10 +9,10 @@ import polyplane as pp
 from polyplane import PolyplaneClassifier
 from polyplane.cli.main import main
 from polyplane.data.table.layout import LaidOut, Layout
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.input.input_rows import checked_rows
 from polyplane.portfolio import fit
 from polyplane.portfolio.label_statistics import label_statistics, widened
+from polyplane.training.rows import TrainingData
 from tests.data.table.test_statistics import kept
 from tests.exported import cells_of, needs_a_compiler, run_c_table, run_onnx_table
 

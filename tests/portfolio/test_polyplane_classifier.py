@@ -12,7 +12,6 @@ from sklearn.metrics import log_loss
 
 import polyplane as pp
 from polyplane import PolyplaneClassifier, SoftPlanesClassifier
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.model.input.input_rows import checked_rows
 from polyplane.portfolio import fit, refit, split
 from polyplane.portfolio.recipes import (
@@ -26,6 +25,7 @@ from polyplane.portfolio.recipes import (
     settings_of,
 )
 from polyplane.portfolio.split import held_out_places, splits_of, without
+from polyplane.training.rows import TrainingData
 from tests.real_data import libsvm_set, mnist_bytes
 
 pytestmark = pytest.mark.compiled

@@ -1,6 +1,7 @@
 """All models of a path are, to the bit, what each setting alone makes of the same rows in order."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from sklearn.datasets import make_classification
 
 import polyplane as pp
 from polyplane.engine.order import in_place, shuffle
-from polyplane.estimator.planes import setting_trials
+from polyplane.training.planes.algorithm import hinge_planes
+from polyplane.training.search import trials as search_trials
 from polyplane.tuning.held_out import parts_of
 from tests.examples import examples
 
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.compiled
 def _threads_are_always_worth_it():
     """Rows of tests are few, which threads would leave alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(setting_trials, "MIN_BYTES_FOR_THREADS", 0)
+        patch.setattr(search_trials, "MIN_BYTES_FOR_THREADS", 0)
         yield
 
 
@@ -51,7 +53,7 @@ def assert_same_planes(one, other):
     for a, b in zip(one._training.models, other._training.models, strict=True):
         assert a.n_steps == b.n_steps
         assert a.history == b.history
-        finished = zip(a.finished(1.0)[:3], b.finished(1.0)[:3], strict=True)
+        finished = zip(hinge_planes(a, 1.0)[:3], hinge_planes(b, 1.0)[:3], strict=True)
         assert all(np.array_equal(x, z) for x, z in finished)
         assert np.array_equal(a.planes.room_left, b.planes.room_left)
 
@@ -99,7 +101,7 @@ def test_models_of_folds_are_those_of_their_rows_in_the_same_order(
         max_iter=max_iter, prune_interval=23, random_state=seed, n_jobs=n_jobs
     )
     seen = []
-    original = setting_trials.pass_side_by_side
+    original = search_trials.pass_side_by_side
 
     def noting(trials, *rest):
         original(trials, *rest)
@@ -111,7 +113,7 @@ def test_models_of_folds_are_those_of_their_rows_in_the_same_order(
     drawn = clone(machine)._draw_seed()
     parts = parts_of(np.unique(y, return_inverse=True)[1], cv, drawn)
     for trial in [trial for trials in seen[-n_seeds:] for trial in trials]:
-        alone = clone(machine).set_params(alpha=trial.machine.alpha, random_state=0)
+        alone = clone(machine).set_params(alpha=trial.job.settings.alpha, random_state=0)
         alone._draw_seed = lambda trial=trial: trial.training.seed
         generator = np.random.default_rng(trial.training.seed)
         order = in_place(y.size) if weights is None else in_place(y.size)[weights > 0]
@@ -121,7 +123,7 @@ def test_models_of_folds_are_those_of_their_rows_in_the_same_order(
             rest = mixed[parts[mixed] != trial.left_out]
             own = None if weights is None else weights[rest]
             alone.partial_fit(X[rest], y[rest], classes=np.unique(y), sample_weight=own)
-        assert_same_planes(trial.machine, alone)
+        assert_same_planes(SimpleNamespace(_training=trial.training), alone)
 
 
 def test_errors_are_those_of_rows_that_a_model_has_not_seen():

@@ -1,7 +1,7 @@
 """Kernel machines on a Dask cluster: a cascade, whose parts are the partitions.
 
 A round trains on all partitions, where they are, and mixes support vectors in pairs
-(`estimator/kernels/cascade.py`); only these travel. It ends when no partition has a violator, when
+(`estimator/learners/cascade.py`); only these travel. It ends when no partition has a violator, when
 a round has gained next to nothing of the dual objective, or after as many rounds as are wanted.
 """
 
@@ -21,8 +21,8 @@ from polyplane.backends.dask_rows import (
     unusable,
 )
 from polyplane.data.chunks import Chunk
-from polyplane.estimator.fitting.progress import progress
-from polyplane.estimator.kernels.cascade import (
+from polyplane.estimator.kernel_classifier import KernelClassifier
+from polyplane.estimator.learners.cascade import (
     Reached,
     Vectors,
     count_violators,
@@ -31,11 +31,11 @@ from polyplane.estimator.kernels.cascade import (
     of_part,
     vectors_of,
 )
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
 from polyplane.estimator.online_classifier import evaluations_of, weights_of_classes
 from polyplane.estimator.parameters import check_parameters
 from polyplane.kernel.huller import HullerClassifier
 from polyplane.kernel.lasvm import LaSVMClassifier
+from polyplane.training.work.progress import progress
 
 __all__ = ["ROUNDS", "fit_cascade", "is_cascade"]
 

@@ -45,9 +45,9 @@ from polyplane.backends.dask_starts import first_model, needs_sample, that_trave
 from polyplane.backends.dask_stream import partial_fit
 from polyplane.data.chunks import Chunk
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
-from polyplane.estimator.fitting.progress import Report, progress
 from polyplane.estimator.input.tables import layout_of
-from polyplane.estimator.planes.rounds.travelling_models import completed, count_passes
+from polyplane.estimator.learners.travelling_models import completed, count_passes
+from polyplane.training.work.progress import Report, progress
 
 __all__ = [
     "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "fit",

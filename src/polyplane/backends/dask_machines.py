@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from polyplane.estimator.files.finished_training import check_can_learn_on
-from polyplane.estimator.online_classifier import training_of
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.parameters import check_parameters
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.convex_polytope import CPMClassifier
 from polyplane.hyperplane.growing_amm import GAMMClassifier
@@ -16,6 +15,7 @@ from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.hyperplane.poly2 import Poly2Classifier
 from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 from polyplane.hyperplane.sparse_amm import SAMMClassifier
+from polyplane.training.finished import check_can_learn_on
 
 __all__ = ["check_mixable", "is_to_go_on"]
 
@@ -38,7 +38,7 @@ UNFIT_SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def check_mixable(estimator: Any) -> None:
     """Refuse what no mixture is right for, and say why."""
     name = type(estimator).__name__
-    if not isinstance(estimator, HyperplaneClassifier):
+    if not isinstance(estimator, PlaneClassifier):
         raise TypeError(
             f"{name} is no machine of polyplane that a cluster trains: "
             f"choose one of {', '.join(kind.__name__ for kind in MIXABLE)}."

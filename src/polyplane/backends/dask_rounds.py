@@ -1,6 +1,6 @@
 """A round of several learners on a Dask cluster: who learns what, the tasks, and their mixture.
 
-What a task does is in `estimator/planes/rounds/`; where it runs is settled here.
+What a task does is in `training/planes/rounds.py`; where it runs is settled here.
 """
 
 import math
@@ -25,11 +25,8 @@ from polyplane.backends.dask_rows import (
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.layout import Layout
 from polyplane.estimator.files.saving import PackedModel, save
-from polyplane.estimator.fitting.resuming import interrupts_wait
 from polyplane.estimator.input.tables import give_layout
-from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.online_classifier import give_evaluations
-from polyplane.estimator.planes.rounds.travelling_models import (
+from polyplane.estimator.learners.travelling_models import (
     Census,
     Journey,
     Moment,
@@ -41,6 +38,9 @@ from polyplane.estimator.planes.rounds.travelling_models import (
     mixed_shares,
     writes_rows_out,
 )
+from polyplane.estimator.online_classifier import give_evaluations
+from polyplane.training.rows import TrainingData
+from polyplane.training.work.interruption import interrupts_wait
 
 __all__ = [
     "ALIKE", "MIXES", "Learner", "Parcel", "Plan", "after_round", "check_mixes",

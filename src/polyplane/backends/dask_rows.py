@@ -15,7 +15,7 @@ from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
 from polyplane.data.table.layout import Layout
-from polyplane.estimator.planes.rounds.travelling_models import Census
+from polyplane.estimator.learners.travelling_models import Census
 
 __all__ = [
     "LoadedRows", "Part", "faults_in_words", "holders_of", "layout_of_files", "load_rows", "near",

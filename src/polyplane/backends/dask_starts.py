@@ -10,9 +10,11 @@ from polyplane.backends.dask_rows import LoadedRows, holders_of, near, result_of
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.frames import is_frame
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.input.tables import layout_of, take_layout
-from polyplane.estimator.online_classifier import training_of, weights_of_classes
-from polyplane.estimator.planes.rounds.travelling_models import Census, begun, begun_by_sample
+from polyplane.estimator.learners.travelling_models import Census, begun, begun_by_sample
+from polyplane.estimator.online_classifier import weights_of_classes
+from polyplane.estimator.shell import job_of
 
 __all__ = ["first_model", "needs_sample", "that_travels"]
 
@@ -24,16 +26,16 @@ def that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: 
         take_layout(machine)  # rows of files are laid out as they are read
     if goes_on:
         _check_known(machine, rows)
-    machine.set_params(class_weight=weights_of_classes(estimator, *rows.census()))
+    is_soft = machine.algorithm.is_soft  # then fits divide weights by their mean
+    machine.set_params(class_weight=weights_of_classes(estimator, *rows.census(), is_soft))
     return machine if rounds is None else machine.set_params(max_iter=int(rounds))
 
 
 def needs_sample(machine: Any, rows: LoadedRows) -> bool:
     """Whether it begins, or ends, with what only many rows of all kinds can tell."""
-    names = getattr(machine, "FOUND_ON_ALL_ROWS", ())
-    is_to_find = "auto" in (getattr(machine, name) for name in names)
-    starts_from_rows = getattr(machine, "init", "random") != "random"
-    return rows.surveys[0].is_table or is_to_find or starts_from_rows
+    algorithm, settings = job_of(machine, {})
+    is_to_find = len(settings.open_of(algorithm.searched)) > 0
+    return rows.surveys[0].is_table or is_to_find or algorithm.starts_from_rows(settings)
 
 
 def first_model(machine: Any, rows: LoadedRows, sample: Any) -> PackedModel:

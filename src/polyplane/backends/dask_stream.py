@@ -24,9 +24,9 @@ from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near,
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
 from polyplane.estimator.files.saving import PackedModel, packed, unpacked
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.input.tables import layout_of, take_layout
-from polyplane.estimator.online_classifier import training_of
-from polyplane.estimator.planes.rounds.travelling_models import Journey, Moment, has_begun
+from polyplane.estimator.learners.travelling_models import Journey, Moment, has_begun
 from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 
 __all__ = ["partial_fit"]
@@ -132,7 +132,7 @@ def _first_model(
     for place, source in enumerate(sources):
         task = client.submit(_begun, machine, _Sealed([source]), classes, pure=False)
         machine, n_learned = task.result()
-        if training_of(machine) is not None and has_begun(machine):
+        if training_of(machine) is not None and has_begun(training_of(machine)):
             return packed(machine), [source._replace(n_learned=n_learned), *sources[place + 1 :]]
     if training_of(machine) is None:
         raise ValueError(f"X has no rows in any of its {len(sources)} partitions.")
@@ -153,7 +153,7 @@ def _begun(machine: Any, sealed: _Sealed, classes: Array) -> tuple[Any, int]:
     for some in (slice(FIRST_ROWS), slice(FIRST_ROWS, None)):
         if chunk.y[some].size:
             machine.partial_fit(chunk.X[some], chunk.y[some], classes=classes)
-            if has_begun(machine):
+            if has_begun(training_of(machine)):
                 return machine, min(n_rows, FIRST_ROWS) if some.start is None else n_rows
     return machine, n_rows
 

@@ -1,40 +1,47 @@
-"""What every machine is to its users: scikit-learn's estimator, fitted online, in any thread.
+"""What every estimator is to its users: scikit-learn's, fitted online, asked in any thread.
 
-Hyperplane and kernel machines differ in what they train and in what is left of it; how they are
-set, asked and checked is the same and is here. A family (`planes/hyperplane_classifier.py`,
-`kernels/kernel_classifier.py`) adds `fit`, `partial_fit` and `resume`, and a record that scores
-rows; a machine adds its loop.
+How estimators are set, asked and checked is here; how they are trained is in `shell.py`.
 """
 
 import copy
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.arrays import Array
+from polyplane.engine.order import in_place
+from polyplane.engine.rows.storage import Rows, count_rows
 from polyplane.estimator.fitting.pass_watch import hinge_loss
-from polyplane.estimator.fitting.thread_safety import reads
+from polyplane.estimator.fitting.restoring import check_fitted
+from polyplane.estimator.fitting.thread_safety import finished_of, reads
+from polyplane.estimator.input.validation import read_matrix
 from polyplane.estimator.parameters import (
     Range,
     at_least,
     either,
     is_flag,
     is_whole,
-    one_of,
     parameter,
     with_parameters,
 )
 from polyplane.model.input.input_rows import check_scores
+from polyplane.training.finished import FinishedTraining
 
 __all__ = [
-    "A_NUMBER_OF_THREADS", "OnlineClassifier", "TrainedClassifier", "check_fitted",
-    "evaluations_of", "give_evaluations", "give_training", "record_of", "training_of",
+    "A_NUMBER_OF_THREADS",
+    "OnlineClassifier",
+    "evaluations_of",
+    "give_evaluations",
+    "give_training",
+    "record_of",
     "weights_of_classes",
-]  # fmt: skip
+]
 
 A_NUMBER_OF_THREADS = Range(
     lambda v: v is None or (is_whole(v) and v != 0), "None or a whole number other than 0"
@@ -50,19 +57,9 @@ def _says_columns(value: Any) -> bool:
     return all(isinstance(one, str | bool | int | np.integer | np.bool_) for one in value)
 
 
-class Fitted:
-    """What the first fit leaves; a family says more of its training."""
-
-    _training: Any  # a `ClassesMet`
-    classes_: Array
-    n_features_in_: int
-    n_iter_: int
-    _evals_result: dict[str, dict[str, list[float]]]
-
-
 @with_parameters
-class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What one can set on every machine, and ask of it once it is fitted."""
+class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What one can set on every estimator, and ask of it once it is fitted."""
 
     class_weight: Any = parameter(
         default=None,
@@ -93,26 +90,41 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         meaning="Show a progress bar.",
     )
 
-    # ---- what a family adds --------------------------------------------------------------
+    # ---- what is left of a training --------------------------------------------------------
+
+    def _reached(self) -> Any:
+        """Derive what scores rows from the training."""
+        raise NotImplementedError
 
     def _record(self) -> Any:
         """What is left of the training and scores rows; of a view, what it was made with."""
-        raise NotImplementedError
+        check_fitted(self)
+        finished = finished_of(self)
+        if finished is None and not isinstance(self._training, FinishedTraining):
+            return self._reached()
+        record = finished or self._training.finished
+        if record.decomposition.combine == self.combine:
+            return record
+        return replace(record, decomposition=self._training.decomposition(self.combine))
 
-    def _class_scores(self, X: Any) -> Array:
-        """The score of each class on each row."""
-        raise NotImplementedError
-
-    def _winners(self, X: Any) -> Array:
-        """The place in `classes_` of the class that scores highest on each row."""
-        winners: Array = self._class_scores(X).argmax(axis=1)
-        return winners
+    def _seen(self, X: Any) -> tuple[Rows, Array, int]:
+        """Rows as what is left of the training sees them, all of them, and threads."""
+        check_fitted(self)
+        rows = read_matrix(self, X, False, self._training.constant)
+        rows = self._training.columns.for_prediction(rows)
+        return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
 
     def _loss_and_error(self, X: Any, codes: Array) -> tuple[float, float]:
         """Mean loss and share of wrong rows, of rows whose labels have these codes."""
+        record, (rows, order, n_jobs) = self._record(), self._seen(X)
         places = self._training.ranks[codes]
-        scores = self._class_scores(X)
-        return hinge_loss(scores, places), float(np.mean(scores.argmax(axis=1) != places))
+        winners = record.classes_of(rows, order, n_jobs)
+        if hasattr(self, "predict_proba"):
+            logs = record.log_probabilities(rows, order, n_jobs)
+            loss = -float(logs[np.arange(places.size), places].mean())
+        else:
+            loss = hinge_loss(record.class_scores(rows, order, n_jobs), places)
+        return loss, float(np.mean(winners != places))
 
     # ---- what users ask ------------------------------------------------------------------
 
@@ -128,15 +140,21 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
     @reads
     def predict(self, X: Any) -> Array:
         """Label of the class that scores highest on each row."""
-        labels: Array = self._training.classes[self._winners(X)]
+        labels: Array = self._training.classes[self._record().classes_of(*self._seen(X))]
         return labels
 
     @reads
     def decision_function(self, X: Any) -> Array:
         """Score of each class, or with two classes the second one's lead over the first."""
-        scores = self._class_scores(X)
+        scores: Array = self._record().class_scores(*self._seen(X))
         check_scores(type(self).__name__, scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes of the latest fit."""
+        check_fitted(self)
+        return int(self._training.n_passes)
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
@@ -148,13 +166,7 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         return copy.deepcopy(vars(self).get("_evals_result", {}))
 
-    # ---- what a machine adds -------------------------------------------------------------
-
-    def _mean_weight(self, weights: Array, n_rows: Array) -> float:
-        """What steps divide the weights of classes by that have so many rows."""
-        return 1.0
-
-    # ---- what families share -------------------------------------------------------------
+    # ---- what all fits share ---------------------------------------------------------------
 
     def _draw_seed(self) -> int:
         given = self.random_state
@@ -168,30 +180,6 @@ class OnlineClassifier(Fitted, ClassifierMixin, BaseEstimator):  # type: ignore[
             )
 
 
-@with_parameters
-class TrainedClassifier(OnlineClassifier):
-    """An estimator of one algorithm, whose training can go on."""
-
-    combine: str = parameter(
-        default="vote",
-        allowed=one_of("vote", "margin"),
-        meaning=(
-            "How pairs of classes decide: by one vote each, margins deciding between equals, or "
-            "by their margins, cut to [-1, 1] and added."
-        ),
-    )
-    shuffle: bool = parameter(
-        default=True,
-        allowed=is_flag(),
-        meaning="Visit rows in a new random order in each pass.",
-    )
-    warm_start: bool = parameter(
-        default=False,
-        allowed=is_flag(),
-        meaning="Let `fit` go on from the model at hand instead of starting anew.",
-    )
-
-
 def _drawn_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
@@ -202,13 +190,9 @@ _seed_of_number = functools.lru_cache(_drawn_seed)  # a generator is made in the
 # ---- what other files ask of an estimator ------------------------------------------------
 
 
-def check_fitted(estimator: Any) -> None:
-    """scikit-learn's check where it would fail; else it takes as long as to predict 100 rows."""
-    if training_of(estimator) is None:
-        check_is_fitted(estimator)
-
-
-def weights_of_classes(estimator: Any, labels: Array, n_rows: Array) -> dict[Any, float] | None:
+def weights_of_classes(
+    estimator: Any, labels: Array, n_rows: Array, has_mean_one: bool = False
+) -> dict[Any, float] | None:
     """The factors of classes of so many rows as steps use them, or None without any.
 
     A part of the rows cannot tell them.
@@ -220,13 +204,10 @@ def weights_of_classes(estimator: Any, labels: Array, n_rows: Array) -> dict[Any
         weights = np.array([given.get(label, 1.0) for label in named], np.float64)
     else:
         weights = n_rows.sum() / (n_rows.size * n_rows)
-    mean = estimator._mean_weight(weights, n_rows)
-    return dict(zip(named, (weights / mean).tolist(), strict=True))
-
-
-def training_of(estimator: Any) -> Any:
-    """What `fit` and `partial_fit` take up again; None before the first."""
-    return vars(estimator).get("_training")
+    if has_mean_one:
+        has_weight = weights > 0
+        weights = weights / float(np.average(weights[has_weight], weights=n_rows[has_weight]))
+    return dict(zip(named, weights.tolist(), strict=True))
 
 
 def give_training(estimator: Any, training: Any) -> None:

@@ -5,8 +5,11 @@ constructor, the checks, the docstring and later the command line are all read o
 """
 
 import dataclasses
+import functools
 import numbers
+import operator
 import textwrap
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar, cast, dataclass_transform
 
@@ -22,6 +25,7 @@ __all__ = [
     "is_whole",
     "one_of",
     "parameter",
+    "parameters_of",
     "positive",
     "register",
     "whole",
@@ -29,6 +33,7 @@ __all__ = [
 ]
 
 REGISTRY: dict[str, type] = {}
+_CHECKED: Any = weakref.WeakKeyDictionary()  # the parameters of estimators when they were checked
 Class = TypeVar("Class", bound=type)
 
 
@@ -106,14 +111,28 @@ def parameter(*, default: Any, allowed: Range, meaning: str) -> Any:
     )
 
 
+@functools.cache
+def parameters_of(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the names of all parameters, of those too that a kind has fixed, and their reader."""
+    kinds = [base for base in kind.__mro__ if dataclasses.is_dataclass(base)]
+    names = tuple({field.name: None for base in kinds for field in dataclasses.fields(base)})
+    return names, operator.attrgetter(*names)
+
+
 def check_parameters(estimator: Any) -> None:
     """Every parameter lies in its range, or one sentence says which does not."""
+    kind: Any = type(estimator)
+    values = parameters_of(kind)[1](estimator)
+    known = _CHECKED.get(estimator)
+    if known is not None and all(map(operator.is_, known, values)):
+        return  # they have been looked at: single rows are learned in less time than that takes
     for field in dataclasses.fields(estimator):
         value, allowed = getattr(estimator, field.name), field.metadata["allowed"]
         if not allowed.allows(value):
             raise ValueError(
                 f"{type(estimator).__name__}: {field.name} must be {allowed.words}; got {value!r}."
             )
+    _CHECKED[estimator] = values
 
 
 def _parameter_section(cls: Any) -> str:

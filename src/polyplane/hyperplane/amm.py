@@ -22,7 +22,7 @@ Departures  (1) rows follow an order instead of independent draws;
 Paper       Wang, Djuric, Crammer, Vucetic (KDD 2011), doi:10.1145/2020408.2020420
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -30,12 +30,58 @@ from sklearn.utils.metaestimators import available_if
 from polyplane.arrays import Array
 from polyplane.engine.planes.pruning import prune
 from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, reassign
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
-from polyplane.estimator.planes.adaptive import AdaptiveClassifier
-from polyplane.estimator.planes.training import NO_CHOICE, PlaneModel
+from polyplane.estimator.plane_classifier import (
+    PlaneClassifier,
+    grown_rivals,
+    interval_of_pruning,
+    most_planes,
+)
+from polyplane.training.job import Settings
+from polyplane.training.planes.algorithm import PlaneAlgorithm, nothing
+from polyplane.training.planes.state import NO_CHOICE, Course, PlaneModel
+from polyplane.training.rows import TrainingData
+from polyplane.training.search.best_value import best_alpha
 
-__all__ = ["AMMClassifier"]
+__all__ = ["AMM", "AMMClassifier"]
+
+
+def rule(model: PlaneModel, settings: Settings) -> HingeRule:
+    """Return what the steps follow (Eq. 11-13)."""
+    return HingeRule(model.alpha, bool(settings.grow_rivals))
+
+
+def prune_planes(model: PlaneModel, settings: Settings) -> None:
+    """Drop planes that are of little use (Eq. 14, Thm 3)."""
+    prune(model.planes, settings.prune_budget)
+
+
+def choices(settings: Settings, n_rows: int) -> Array:
+    """Return z of Alg. 1, whose first pass is the scan."""
+    if settings.mode == "online":
+        return NO_CHOICE
+    return np.full(n_rows, UNASSIGNED, np.int32)
+
+
+def end_pass(
+    model: PlaneModel, data: TrainingData, settings: Settings, course: Course, order: Array
+) -> bool:
+    """Choose z anew (Alg. 1); the end is reached when it stays."""
+    if settings.mode == "online":
+        return False
+    n_changed = reassign(data.rows, model.targets(data), order, model.planes, course.chosen)
+    return bool(n_changed == 0 and course.n_passes > 1)  # at first z is only set
+
+
+AMM = PlaneAlgorithm(
+    rule=rule,
+    between=prune_planes,
+    search=best_alpha,
+    searched=("alpha",),
+    start=nothing,  # a class starts with its zero plane, which is no plane yet
+    choices=choices,
+    end_pass=end_pass,
+)
 
 
 def _learns_online(estimator: Any) -> bool:
@@ -45,9 +91,14 @@ def _learns_online(estimator: Any) -> bool:
 
 
 @register
-class AMMClassifier(AdaptiveClassifier):
+class AMMClassifier(PlaneClassifier):
     """Adaptive multi-hyperplane machine: finds the number of planes of each class by itself."""
 
+    algorithm: ClassVar[PlaneAlgorithm] = AMM
+
+    prune_interval: int = interval_of_pruning()
+    max_planes: int | None = most_planes()
+    grow_rivals: bool = grown_rivals()
     mode: str = parameter(
         default="online",
         allowed=one_of("online", "batch"),
@@ -65,29 +116,9 @@ class AMMClassifier(AdaptiveClassifier):
         ),
     )
 
-    def _rule(self, model: PlaneModel) -> HingeRule:
-        return HingeRule(model.alpha, bool(self.grow_rivals))
-
-    def _act(self, model: PlaneModel) -> None:
-        prune(model.planes, self.prune_budget)
-
     @available_if(_learns_online)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "AMMClassifier":
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
         return super().partial_fit(X, y, classes, sample_weight)
-
-    def _first_choice(self, data: TrainingData) -> Array:
-        if self.mode == "online":
-            return NO_CHOICE
-        return np.full(data.labels.size, UNASSIGNED, np.int32)  # the first pass is the scan
-
-    def _end_pass(
-        self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
-    ) -> bool:
-        """Alg. 1: z is chosen anew after each pass; the end is reached when it stays."""
-        if self.mode == "online":
-            return False
-        n_changed = reassign(data.rows, model.targets(data), order, model.planes, chosen)
-        return bool(n_changed == 0 and n_passes > 1)  # at first z is only set

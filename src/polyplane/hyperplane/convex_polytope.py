@@ -27,30 +27,32 @@ Paper       Kantchelian, Tschantz, Huang, Bartlett, Joseph, Tygar (NIPS 2014),
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from polyplane.arrays import Array
-from polyplane.engine.planes.assignment_by_entropy import Tally
+from polyplane.engine.planes.assignment_by_entropy import Tally, tally_of
 from polyplane.engine.planes.planes import NO_PLANE, Planes, count_planes, resized, with_planes
 from polyplane.engine.rows.storage import length_of_row
 from polyplane.engine.steps.polytope import PolytopeRule, new_tally, polytope_epoch
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.parameters import (
-    at_least,
-    closed,
-    either,
-    one_of,
-    parameter,
-    register,
-)
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import NO_CHOICE, OwnState, PlaneModel, PlaneTraining
+from polyplane.estimator.parameters import at_least, closed, either, one_of, parameter, register
+from polyplane.estimator.plane_classifier import PlaneClassifier
 from polyplane.model.format.checks import need
+from polyplane.training.job import NewRows, Settings
+from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob
+from polyplane.training.planes.state import (
+    NO_CHOICE,
+    NO_ROWS_WON,
+    OwnState,
+    PlaneModel,
+    PlaneTraining,
+)
+from polyplane.training.rows import TrainingData
+from polyplane.training.search.best_value import best_value
 
-__all__ = ["CPMClassifier"]
+__all__ = ["CPM", "CPMClassifier"]
 
 NOISE = 0.003  # length of the planes at the start, as a share of the first row's
 ENTROPIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -74,16 +76,101 @@ class Balance(OwnState):
         words = "rows are not counted as the machine counts them"
         need(is_tallied == (planes.room_left.size > 0), words)
 
+    @property
+    def won(self) -> Array:
+        return NO_ROWS_WON if self.tally is None else self.tally.of_plane
+
+    def settle(self, won: Array, owner: Array) -> None:
+        self.tally = tally_of(won, owner)
+
+
+def rule(model: PlaneModel, settings: Settings) -> PolytopeRule:
+    """Return what the steps follow: h is `entropy` log2(K)."""
+    return PolytopeRule(model.alpha, _entropy_in_bits(settings))
+
+
+def _entropy_in_bits(settings: Settings) -> float:
+    return float(settings.entropy) * math.log2(settings.n_planes)
+
+
+def steps(model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
+    """Visit rows in `order` (Alg. 1 and 2)."""
+    n_steps: int = polytope_epoch(
+        data.rows,
+        model.targets(data),
+        order,
+        model.planes,
+        model.own.tally,
+        model.rule,
+        chosen,
+        model.n_steps,
+    )
+    return n_steps
+
+
+def choices(settings: Settings, n_rows: int) -> Array:
+    """Return the plane of each row, where ASSIGN asks for it."""
+    if _entropy_in_bits(settings) == 0:
+        return NO_CHOICE
+    return np.full(n_rows, NO_PLANE, np.int32)
+
+
+def start(
+    training: PlaneTraining, model: PlaneModel, data: TrainingData, settings: Settings, first: int
+) -> None:
+    """Start with seeded noise (silence 1)."""
+    length = NOISE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
+    for label in SPEAKS_FOR[settings.sides]:
+        planes = model.start_of(settings.n_planes, label, length)
+        model.planes = with_planes(model.planes, np.full(len(planes), label), planes)
+    n_lanes = -(-count_planes(model.planes) // LANES) * LANES  # no room for births: none come
+    model.planes = resized(model.planes, len(model.planes.sums), n_lanes)
+    model.own = Balance(new_tally(n_lanes))
+
+
+def first_planes(settings: Settings, n_classes: int) -> int:
+    """Return how many planes a model starts with."""
+    return int(settings.n_planes * len(SPEAKS_FOR[settings.sides]))
+
+
+def search(job: PlaneJob, rows: NewRows) -> dict[str, Any]:
+    """Find alpha first, with h = 0 where that is open, too; then h (section 5.1)."""
+    settings, found, whole = job.settings, dict[str, Any](), {"max_steps": None}
+    if settings.is_open("alpha"):
+        entropy = 0.0 if settings.is_open("entropy") else settings.entropy
+        is_of_pairs = settings.multi_class == "ovo"
+        share = 2 / max(2, rows.labels.size) if is_of_pairs else 1  # of the rows, in a pair
+        n_steps = settings.max_steps or share * settings.max_iter * rows.data.labels.size
+        alphas = [10.0**k / n_steps for k in range(5)]
+        found["alpha"] = best_value(job, rows, "alpha", alphas, whole | {"entropy": entropy})
+    if settings.is_open("entropy"):
+        fixed = whole | {"alpha": found.get("alpha", settings.alpha)}
+        found["entropy"] = best_value(job, rows, "entropy", ENTROPIES, fixed)
+    return found
+
+
+CPM = PlaneAlgorithm(
+    steps=steps,
+    rule=rule,
+    search=search,
+    searched=("alpha", "entropy"),
+    start=start,
+    first_planes=first_planes,
+    choices=choices,
+    own=Balance,
+    empty_score=0.0,  # the class inside the only polytope
+)
+
 
 @register
-class CPMClassifier(HyperplaneClassifier):
+class CPMClassifier(PlaneClassifier):
     """Convex polytope machine: a class inside a polytope, or both classes in one each.
 
     `classes_[0]` is the negative class, `classes_[1]` the positive one; more than two classes are
     taken in pairs or each against the rest.
     """
 
-    FOUND_ON_ALL_ROWS = "alpha", "entropy"
+    algorithm: ClassVar[PlaneAlgorithm] = CPM
 
     n_planes: int = parameter(
         default=16,
@@ -114,76 +201,7 @@ class CPMClassifier(HyperplaneClassifier):
         meaning="More than two classes by one model of each pair, or of each against the rest.",
     )
 
-    def _rule(self, model: PlaneModel) -> None:
-        return None  # its steps follow one that is made anew for each call of the loop
-
-    def _least_planes(self, n_codes: int) -> int:
-        return self.n_planes * len(SPEAKS_FOR[self.sides])
-
-    def _empty_score(self) -> float:
-        return 0.0  # the class inside the only polytope
-
-    def _own_of_model(self, training: PlaneTraining) -> Balance:
-        return Balance()
-
-    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
-        length = NOISE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
-        for label in SPEAKS_FOR[self.sides]:
-            start = model.start_of(self.n_planes, label, length)
-            model.planes = with_planes(model.planes, np.full(len(start), label), start)
-        n_lanes = -(-count_planes(model.planes) // LANES) * LANES  # no room for births: none come
-        model.planes = resized(model.planes, len(model.planes.sums), n_lanes)
-        model.own.tally = new_tally(n_lanes)
-
-    def _entropy_in_bits(self) -> float:
-        return float(self._setting("entropy")) * math.log2(self.n_planes)
-
-    def _first_choice(self, data: TrainingData) -> Array:
-        if self._entropy_in_bits() == 0:
-            return NO_CHOICE
-        return np.full(data.labels.size, NO_PLANE, np.int32)
-
-    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
-        n_steps: int = polytope_epoch(
-            data.rows,
-            model.targets(data),
-            order,
-            model.planes,
-            model.own.tally,
-            PolytopeRule(model.alpha, self._entropy_in_bits()),
-            chosen,
-            model.n_steps,
-        )
-        return n_steps
-
-    def _count_passes(self, n_rows: int) -> int:
-        if self.max_steps is None:
-            return self.max_iter
-        return math.ceil(self.max_steps / n_rows) if n_rows else 0
-
-    def _part_of_pass(self, order: Array, n_done: int) -> Array:
-        if self.max_steps is None:
-            return order
-        return order[: max(0, self.max_steps - n_done * order.size)]
-
-    def _better_settings(
-        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
-    ) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        whole = {"max_steps": None}
-        if self.alpha == "auto":
-            entropy = 0.0 if self.entropy == "auto" else self.entropy
-            share = 2 / max(2, labels.size) if self.multi_class == "ovo" else 1  # of a pair's rows
-            n_steps = self.max_steps or share * self.max_iter * data.labels.size
-            alphas = [10.0**k / n_steps for k in range(5)]
-            fixed = whole | {"entropy": entropy}
-            found["alpha"] = self._best_of("alpha", alphas, fixed, data, labels, seed)
-        if self.entropy == "auto":
-            fixed = whole | {"alpha": found.get("alpha", self.alpha)}
-            found["entropy"] = self._best_of("entropy", ENTROPIES, fixed, data, labels, seed)
-        return found
-
     @property
     def entropy_(self) -> float:
         """The entropy in use: the share given, or the one found by entropy='auto'."""
-        return float(self._setting("entropy"))
+        return float(self._setting_in_use("entropy"))

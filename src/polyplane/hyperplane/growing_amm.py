@@ -14,21 +14,68 @@ Paper       Djuric, Wang, Vucetic (ICML 2020), PMLR 119:2567-2576,
             https://proceedings.mlr.press/v119/djuric20a.html
 """
 
+from typing import ClassVar
+
 from polyplane.arrays import Array
 from polyplane.engine.order import coins_at
 from polyplane.engine.planes.pruning import prune
 from polyplane.engine.steps.hinge import HingeRule
 from polyplane.estimator.parameters import at_least, closed, parameter, register
-from polyplane.estimator.planes.adaptive import AdaptiveClassifier
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.estimator.plane_classifier import (
+    PlaneClassifier,
+    grown_rivals,
+    interval_of_pruning,
+    most_planes,
+)
+from polyplane.training.job import Settings
+from polyplane.training.planes.algorithm import PlaneAlgorithm, nothing, steps_with_coins
+from polyplane.training.planes.state import PlaneModel
+from polyplane.training.rows import TrainingData
+from polyplane.training.search.best_value import best_alpha
 
-__all__ = ["GAMMClassifier"]
+__all__ = ["GAMM", "GAMMClassifier"]
+
+
+def rule(model: PlaneModel, settings: Settings) -> HingeRule:
+    """Return what the steps follow: AMM, and clones."""
+    return HingeRule(
+        model.alpha,
+        settings.grow_rivals,
+        clone_probability=float(settings.clone_probability),
+        clone_decay=float(settings.clone_decay),
+    )
+
+
+def steps(model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
+    """Visit rows in `order`, with a coin for each."""
+    coins: Array = coins_at(model.seed, model.n_steps, order.size)
+    return steps_with_coins(model, data, order, chosen, coins)
+
+
+def prune_planes(model: PlaneModel, settings: Settings) -> None:
+    """Drop planes that are of little use, as AMM does."""
+    prune(model.planes, settings.prune_budget)
+
+
+GAMM = PlaneAlgorithm(
+    steps=steps,
+    rule=rule,
+    between=prune_planes,
+    search=best_alpha,
+    searched=("alpha",),
+    start=nothing,  # a class starts with its zero plane, which is no plane yet
+)
 
 
 @register
-class GAMMClassifier(AdaptiveClassifier):
+class GAMMClassifier(PlaneClassifier):
     """Growing AMM: planes are cloned at random, so that growth does not wait for low scores."""
 
+    algorithm: ClassVar[PlaneAlgorithm] = GAMM
+
+    prune_interval: int = interval_of_pruning()
+    max_planes: int | None = most_planes()
+    grow_rivals: bool = grown_rivals()
     clone_probability: float = parameter(
         default=0.2,
         allowed=closed(0, 1),
@@ -44,18 +91,3 @@ class GAMMClassifier(AdaptiveClassifier):
         allowed=at_least(0, whole=False),
         meaning="What one pruning may take away, c of Thm 3 of the AMM paper.",
     )
-
-    def _rule(self, model: PlaneModel) -> HingeRule:
-        return HingeRule(
-            model.alpha,
-            self.grow_rivals,
-            clone_probability=float(self.clone_probability),
-            clone_decay=float(self.clone_decay),
-        )
-
-    def _coins(self, model: PlaneModel, n_rows: int) -> Array:
-        coins: Array = coins_at(model.seed, model.n_steps, n_rows)
-        return coins
-
-    def _act(self, model: PlaneModel) -> None:
-        prune(model.planes, self.prune_budget)

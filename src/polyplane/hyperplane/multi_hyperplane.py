@@ -9,7 +9,7 @@ Start       Planes of one class that start equal would stay equal but for the ru
             first row: one seeded draw per class, whenever the class is met. With one plane per
             class they start at zero, and this is the multi-class SVM. With init="kmeans" or
             "subset" planes start as prototypes of their class
-            (`estimator/soft_planes/prototypes.py`), which are trusted as if they had come from one
+            (`training/soft_planes/prototypes.py`), which are trusted as if they had come from one
             pass, Theta = alpha n / margin times them, and at least so much that one step does not
             overthrow them: then alpha n is replaced by the squared length of a prototype.
 Departures  (1) online steps instead of the SMO solver of Aiolli and Sperduti;
@@ -19,18 +19,22 @@ Papers      Aiolli, Sperduti (JMLR 6, 2005, 817-850); Wang, Djuric, Crammer, Vuc
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from polyplane.engine.planes.planes import with_planes
 from polyplane.engine.rows.storage import length_of_row
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import at_least, one_of, parameter, register
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import OwnState, PlaneModel, PlaneTraining
-from polyplane.estimator.soft_planes.prototypes import margin_of, prototypes_of
+from polyplane.estimator.plane_classifier import PlaneClassifier
+from polyplane.training.job import Settings
+from polyplane.training.planes.algorithm import PlaneAlgorithm
+from polyplane.training.planes.state import OwnState, PlaneModel, PlaneTraining
+from polyplane.training.rows import TrainingData
+from polyplane.training.search.best_value import best_alpha
+from polyplane.training.soft_planes.prototypes import margin_of, prototypes_of
 
-__all__ = ["MMClassifier"]
+__all__ = ["MM", "MMClassifier"]
 
 
 @dataclass
@@ -40,9 +44,56 @@ class RandomStart(OwnState):
     start_length: float = 1.0  # of the first row
 
 
+def start(
+    training: PlaneTraining, model: PlaneModel, data: TrainingData, settings: Settings, first: int
+) -> None:
+    """Give classes their planes: prototypes of all, or random directions, or one that is zero."""
+    n_planes = settings.n_planes
+    if first == 0 and settings.init != "random" and n_planes > 1:
+        _start_from_prototypes(model, data, settings)
+        return
+    if first == 0 and n_planes > 1:
+        model.own.start_length = length_of_row(data.rows, model.first_row(data)) or 1.0
+    for label in range(first, model.planes.room_left.size):
+        planes = model.start_of(n_planes, label, model.own.start_length)
+        model.planes = with_planes(model.planes, np.full(len(planes), label), planes)
+
+
+def _start_from_prototypes(model: PlaneModel, data: TrainingData, settings: Settings) -> None:
+    members = np.flatnonzero(model.visits(data))
+    codes = np.arange(model.planes.room_left.size)
+    made = prototypes_of(model, data, members, codes, settings.n_planes, settings.init)
+    squared_length = float(np.square(made.planes[:, 1:]).sum(axis=1).mean())
+    trusted = max(model.alpha * members.size, squared_length)
+    scale = trusted / margin_of(model, data, members, made)
+    model.planes = with_planes(model.planes, made.owner, made.planes * np.float32(scale))
+
+
+def first_planes(settings: Settings, n_classes: int) -> int:
+    """Return how many planes a model starts with."""
+    return int(settings.n_planes * n_classes)
+
+
+def starts_from_rows(settings: Settings) -> bool:
+    """Return True for prototypes."""
+    return bool(settings.init != "random")
+
+
+MM = PlaneAlgorithm(
+    search=best_alpha,
+    searched=("alpha",),
+    start=start,
+    first_planes=first_planes,
+    starts_from_rows=starts_from_rows,
+    own=RandomStart,
+)
+
+
 @register
-class MMClassifier(HyperplaneClassifier):
+class MMClassifier(PlaneClassifier):
     """Multi-hyperplane machine with the same fixed number of planes for every class."""
+
+    algorithm: ClassVar[PlaneAlgorithm] = MM
 
     n_planes: int = parameter(
         default=4,
@@ -57,38 +108,3 @@ class MMClassifier(HyperplaneClassifier):
             "centres of k-means or rows drawn at random. Prototypes need `fit`."
         ),
     )
-
-    def _least_planes(self, n_codes: int) -> int:
-        return self.n_planes * n_codes
-
-    def _check_streamable(self) -> None:
-        super()._check_streamable()
-        if self.init != "random" and not hasattr(self, "_training"):
-            raise ValueError(
-                f'init="{self.init}" needs all rows at once, not a stream: leave init="random".'
-            )
-
-    def _starts_from_rows(self) -> bool:
-        return self.init != "random"
-
-    def _own_of_model(self, training: PlaneTraining) -> RandomStart:
-        return RandomStart()
-
-    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
-        if first == 0 and self.init != "random" and self.n_planes > 1:
-            self._start_from_prototypes(model, data)
-            return
-        if first == 0 and self.n_planes > 1:
-            model.own.start_length = length_of_row(data.rows, model.first_row(data)) or 1.0
-        for label in range(first, model.planes.room_left.size):
-            start = model.start_of(self.n_planes, label, model.own.start_length)
-            model.planes = with_planes(model.planes, np.full(len(start), label), start)
-
-    def _start_from_prototypes(self, model: PlaneModel, data: TrainingData) -> None:
-        members = np.flatnonzero(model.visits(data))
-        codes = np.arange(model.planes.room_left.size)
-        made = prototypes_of(model, data, members, codes, self.n_planes, self.init)
-        squared_length = float(np.square(made.planes[:, 1:]).sum(axis=1).mean())
-        trusted = max(self._alpha_of_planes(model) * members.size, squared_length)
-        scale = trusted / margin_of(model, data, members, made)
-        model.planes = with_planes(model.planes, made.owner, made.planes * np.float32(scale))

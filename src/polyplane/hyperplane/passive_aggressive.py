@@ -36,12 +36,15 @@ from polyplane.engine.rows.storage import squared_norm
 from polyplane.engine.steps.hinge import update
 from polyplane.engine.steps.visits import opened, scored
 from polyplane.engine.targets import weight_of
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import one_of, parameter, positive, register
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.estimator.plane_classifier import PlaneClassifier
+from polyplane.model.plane_record import FinishedPlanes
+from polyplane.training.job import Settings
+from polyplane.training.planes.algorithm import PlaneAlgorithm, hinge_planes
+from polyplane.training.planes.state import PlaneModel
+from polyplane.training.rows import TrainingData
 
-__all__ = ["PassiveAggressiveClassifier", "passive_aggressive_epoch"]
+__all__ = ["PASSIVE_AGGRESSIVE", "PassiveAggressiveClassifier", "passive_aggressive_epoch"]
 
 
 class StepRule(NamedTuple):
@@ -82,14 +85,37 @@ def passive_aggressive_epoch(
     return t
 
 
+def rule(model: PlaneModel, settings: Settings) -> StepRule:
+    """Return what holds steps back: half the C for two classes, which keep opposite planes."""
+    C = float(settings.C) / 2 if model.planes.room_left.size == 2 else float(settings.C)
+    return StepRule(C, 0.0) if settings.variant == "PA-I" else StepRule(math.inf, 1 / (2 * C))
+
+
+def steps(model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
+    """Visit rows in `order`."""
+    n_steps: int = passive_aggressive_epoch(
+        data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps
+    )
+    return n_steps
+
+
+def finish(model: PlaneModel) -> FinishedPlanes:
+    """Return W, which is the sums: alpha t = 1."""
+    return hinge_planes(model, 1.0 / max(model.n_steps, 1))
+
+
+PASSIVE_AGGRESSIVE = PlaneAlgorithm(steps=steps, rule=rule, finish=finish)
+
+
 @register
-class PassiveAggressiveClassifier(HyperplaneClassifier):
+class PassiveAggressiveClassifier(PlaneClassifier):
     """Linear classifier: each row moves the planes just as far as its margin asks for.
 
     With two classes this is the binary algorithm, and `decision_function` is its w x; with more,
     a step raises the plane of the row's class and lowers that of its best rival.
     """
 
+    algorithm: ClassVar[PlaneAlgorithm] = PASSIVE_AGGRESSIVE
     alpha: ClassVar[float] = 1.0  # type: ignore[misc]  # no parameter: nothing is regularised
     variant: str = parameter(
         default="PA-II",
@@ -108,19 +134,6 @@ class PassiveAggressiveClassifier(HyperplaneClassifier):
             "to 1 for rows of length 1."
         ),
     )
-
-    def _alpha_of_planes(self, model: PlaneModel) -> float:
-        return 1.0 / max(model.n_steps, 1)  # alpha t = 1: W is the sum itself
-
-    def _rule(self, model: PlaneModel) -> StepRule:
-        C = float(self.C) / 2 if model.planes.room_left.size == 2 else float(self.C)
-        return StepRule(C, 0.0) if self.variant == "PA-I" else StepRule(math.inf, 1 / (2 * C))
-
-    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
-        n_steps: int = passive_aggressive_epoch(
-            data.rows, model.targets(data), order, model.planes, model.rule, model.n_steps
-        )
-        return n_steps
 
     @property
     def alpha_(self) -> NoReturn:

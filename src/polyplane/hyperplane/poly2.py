@@ -13,19 +13,14 @@ Papers      Chang, Hsieh, Chang, Ringgaard, Lin (2010), https://jmlr.org/papers/
             Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-010-0420-4
 """
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from polyplane.arrays import Array
-from polyplane.engine.rows.products import n_mapped, poly2_rows
-from polyplane.engine.rows.storage import Rows
-from polyplane.estimator.input.tables import width_of
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import (
     Range,
     at_least,
-    check_parameters,
     either,
     is_whole,
     one_of,
@@ -33,25 +28,33 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.training import PlaneModel, PlaneTraining
-from polyplane.model.format.checks import need
-from polyplane.model.input.input_rows import check_products
-from polyplane.model.prediction import Features, FittedModel, Products
+from polyplane.estimator.plane_classifier import PlaneClassifier
+from polyplane.training.columns import ProductColumns
+from polyplane.training.planes.algorithm import PlaneAlgorithm, twice_alpha_of_opposite_planes
+from polyplane.training.search.best_value import best_alpha
 
-__all__ = ["Poly2Classifier"]
+__all__ = ["POLY2", "Poly2Classifier"]
 
-MOST_EXACT = 1 << 24  # mapped columns, a gigabyte for each sixteen planes
 MOST_HASHED = (1 << 31) - 1
 
 
+POLY2 = PlaneAlgorithm(
+    columns=ProductColumns,
+    step_alpha=twice_alpha_of_opposite_planes,
+    search=best_alpha,
+    searched=("alpha",),
+)
+
+
 @register
-class Poly2Classifier(HyperplaneClassifier):
+class Poly2Classifier(PlaneClassifier):
     """SVM with the kernel (gamma x z + coef0)^2: one plane per class over products of columns.
 
     Products are formed as rows are visited, so that memory grows with the columns only: n of
     them give n (n + 3) / 2 columns of the planes, or `n_hash` if that is set.
     """
+
+    algorithm: ClassVar[PlaneAlgorithm] = POLY2
 
     gamma: float = parameter(
         default=1.0,
@@ -78,59 +81,8 @@ class Poly2Classifier(HyperplaneClassifier):
         ),
     )
 
-    def _alpha_of_planes(self, model: PlaneModel) -> float:
-        return model.alpha_of_opposite_planes
-
-    def _read_training(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any,
-        sample_weight: Any,
-        goes_on: bool,
-        is_chunk: bool = False,
-    ) -> tuple[TrainingData, Array]:
-        if not goes_on:
-            self._first_map = self.gamma, self.coef0, self.n_hash
-        return super()._read_training(X, y, classes, sample_weight, goes_on, is_chunk)
-
-    def _map(self) -> tuple[float, float, int | None]:
-        """gamma, coef0 and n_hash as they were when training began: the planes depend on them."""
-        made: tuple[float, float, int | None] = vars(self).get(
-            "_first_map", (self.gamma, self.coef0, self.n_hash)
-        )
-        return made
-
-    def _features(self, training: PlaneTraining) -> Features:
-        gamma, coef0, n_hash = self._map()
-        products = Products(float(gamma), float(coef0), n_hash, int(width_of(self)))
-        return Features(training.constant, products=products)
-
-    def _take_features(self, model: FittedModel) -> None:
-        found: Any = model.features and model.features.products
-        need(found is not None, "features are of another machine")
-        self._first_map = found.gamma, found.coef0, found.n_hash
-        check_parameters(Poly2Classifier(gamma=found.gamma, coef0=found.coef0, n_hash=found.n_hash))
-
-    def _mapped_rows(self, rows: Rows) -> Rows:
-        gamma, coef0, n_hash = self._map()
-        self._count_features(width_of(self))
-        check_products(rows, gamma, coef0)
-        mapped: Rows = poly2_rows(rows, gamma, coef0, n_hash or 0)
-        return mapped
-
-    def _count_features(self, n_columns: int) -> int:
-        n_hash = self._map()[2]
-        if n_hash is not None:
-            return n_hash
-        if n_mapped(n_columns) > MOST_EXACT:
-            raise ValueError(
-                f"Poly2Classifier: {n_columns} columns make {n_mapped(n_columns)} products, above "
-                f"{MOST_EXACT}: set n_hash, for example to 1000000, or choose fewer columns."
-            )
-        return n_mapped(n_columns)
-
     @property
     def intercepts_(self) -> Array:
         """Constant term of each plane: what it makes of coef0, the constant of phi."""
-        return super().intercepts_ * np.float32(self._map()[1])
+        products = self._training.columns.features(1.0).products
+        return super().intercepts_ * np.float32(products.coef0)

@@ -5,7 +5,7 @@ Problem     minimise  alpha/2 |W|^2 + mean_i log(1 + exp(-margin_i)),  the margi
             sum over its units of the log-sum-exp of their planes
 Algorithm   stochastic steps over all planes (`engine/steps/softmax.py` with one unit a class,
             `engine/steps/soft_units.py` with several), from planes that start as prototypes of
-            their class (`estimator/soft_planes/prototypes.py`). With loss="squared-hinge" a class
+            their class (`training/soft_planes/prototypes.py`). With loss="squared-hinge" a class
             is one plane that starts from zero (`engine/steps/squared_hinge.py`).
 Columns     of numbers are standardised and, unless plain, there as ranks and hats as well; columns
             of 0 and 1, texts and images are left alone (`model/input/column_maps.py`). In the end
@@ -17,9 +17,9 @@ Margin      start_scale is in units of 1 / margin, the median distance between t
             best own and the best other prototype, and step_size likewise with 16 prototypes a
             class: in these units few values suit most data.
 Relevance   with relevance > 0 a first training measures how important each column is, and the fit
-            gives each column a length by that (`estimator/soft_planes/column_weights.py`).
+            gives each column a length by that (`training/soft_planes/column_weights.py`).
 Pruning     planes below `FLOOR` in every row of their class for a whole pass are dropped on the
-            way; in the end those that decide next to nothing (`estimator/soft_planes/
+            way; in the end those that decide next to nothing (`training/soft_planes/
             compression.py`).
 Streams     the first rows are kept until there are enough to start from; until then planes start
             anew whenever there are twice as many. A class met later starts around its first row.
@@ -27,35 +27,30 @@ Streams     the first rows are kept until there are enough to start from; until 
 PolyplaneClassifier (`portfolio/`) trains several of these and adds up their scores.
 """
 
+import copy
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.averaging import mean_sums
-from polyplane.engine.planes.planes import count_planes, live_lanes, sorted_by_owner, with_planes
-from polyplane.engine.planes.pruning import with_only
-from polyplane.engine.rows.storage import (
-    CsrRows,
-    Rows,
-    count_rows,
-    packed,
-    with_own_page,
+from polyplane.engine.planes.planes import (
+    copied,
+    count_planes,
+    live_lanes,
+    sorted_by_owner,
+    with_planes,
 )
+from polyplane.engine.planes.pruning import with_only
+from polyplane.engine.rows.storage import count_rows, packed
 from polyplane.engine.steps.resting import REST, all_awake
 from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import rows_of
-from polyplane.estimator.fitting.progress import Report, silence
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.fitting.thread_safety import reads
-from polyplane.estimator.input.tables import width_of
-from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.estimator.parameters import (
     at_least,
     closed,
@@ -66,44 +61,69 @@ from polyplane.estimator.parameters import (
     positive,
     register,
 )
-from polyplane.estimator.planes.hyperplane_classifier import HyperplaneClassifier
-from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import NO_CHOICE, OwnState, PlaneModel, PlaneTraining
-from polyplane.estimator.soft_planes.column_weights import Importance, importance_of, weights_of
-from polyplane.estimator.soft_planes.compression import compress_model
-from polyplane.estimator.soft_planes.prototypes import (
+from polyplane.estimator.plane_classifier import PlaneClassifier
+from polyplane.estimator.shell import job_of
+from polyplane.model.input.column_maps import AS_IS, KINDS, ColumnMap, column_map
+from polyplane.model.plane_record import FinishedPlanes
+from polyplane.training.job import Job, NewRows, Settings
+from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob, StreamStart
+from polyplane.training.planes.family import PLANES, record_as_seen
+from polyplane.training.planes.first_rows import FirstRows
+from polyplane.training.planes.models import meet_rows, meet_seen, new_training
+from polyplane.training.planes.passes import make_passes, visit
+from polyplane.training.planes.state import NO_CHOICE, Course, OwnState, PlaneModel, PlaneTraining
+from polyplane.training.rows import TrainingData, weighty
+from polyplane.training.soft_planes.column_weights import Importance, importance_of, weights_of
+from polyplane.training.soft_planes.compression import compress_model
+from polyplane.training.soft_planes.mapped_columns import MappedColumns, written_out
+from polyplane.training.soft_planes.prototypes import (
     Prototypes,
     in_units,
     margins_between,
     prototypes_of,
     squared_length_of,
 )
-from polyplane.model.format.checks import need
-from polyplane.model.input.column_maps import AS_IS, KINDS, ColumnMap, column_map
-from polyplane.model.plane_record import FinishedPlanes
-from polyplane.model.prediction import Features, FittedModel
+from polyplane.training.work.progress import Report, silence
 
 __all__ = [
-    "SoftPlanesClassifier", "complete_on", "first_planes", "mean_weight_is_one",
-    "measured_importance", "scores_as_seen", "train_on_all", "trained_on", "written_out",
-]  # fmt: skip
+    "SOFT_PLANES",
+    "SoftPlanesClassifier",
+    "complete_on",
+    "first_planes",
+    "measured_importance",
+    "scores_as_seen",
+    "train_on_all",
+    "trained_on",
+    "written_out",
+]
 
 ENOUGH = {  # lead of a row's class at which the row is left as it is, by `learn_from`
-    "all": math.inf, "most": math.log(0.99 / 0.01), "unsure": math.log(0.9 / 0.1),
-}  # fmt: skip
+    "all": math.inf,
+    "most": math.log(0.99 / 0.01),
+    "unsure": math.log(0.9 / 0.1),
+}
 FLOOR = 0.01  # planes with less than this share of the best one on their side stay
 MOST_RESTING = 1 << 22  # rows: each model keeps a number of each
 FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
 FIRST_ROWS = 1_000  # of a stream, from which planes start
 AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 FIRST_TRAINING: dict[str, Any] = {  # measures the importance of columns, whatever the fit is to be
-    "n_planes": 32, "units": 2, "shrinkage": 0.3, "step_size": 0.3, "start_scale": 3.0,
-    "max_iter": 12, "learn_from": "most", "init": "subset", "multi_class": "joint",
-    "loss": "cross-entropy", "relevance": 0.0, "alpha": "auto", "compress": True,
-}  # fmt: skip
+    "n_planes": 32,
+    "units": 2,
+    "shrinkage": 0.3,
+    "step_size": 0.3,
+    "start_scale": 3.0,
+    "max_iter": 12,
+    "learn_from": "most",
+    "init": "subset",
+    "multi_class": "joint",
+    "loss": "cross-entropy",
+    "relevance": 0.0,
+    "alpha": "auto",
+    "compress": True,
+}
 MOST_PLANES = 320  # of all classes together, if there are more than 10 classes
 ROWS_SCORED = 4_096  # that are mapped at once to be scored as steps see them
-MOST_PACKED = 1 << 24  # entries of X, 8 bytes each, that are written out for training
 SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
 
 
@@ -111,44 +131,338 @@ SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of
 class Margins(OwnState):
     """What a model keeps beside its planes: what its lengths and steps are measured in."""
 
-    columns: ColumnMap | None  # those of the training
     margin: float = 1.0  # between classes, of the prototypes from which planes start
     wide_margin: float = 1.0  # the same between few prototypes
-    n_units: int = 1  # soft maxima of a class, since it started
     is_squared: bool = False  # whether planes follow squared hinges, since they started
 
 
 @dataclass
 class Start(OwnState):
-    """What a training keeps beside its models: what they start from and how they see rows."""
+    """What a training keeps beside its models: what they start from."""
 
-    columns: ColumnMap | None = None  # until the first rows
-    first_rows: FirstRows | None = None  # of a stream
     starts: bool = True  # whether new models start from the rows that they are shown
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
     margins: dict[Any, tuple[float, float]] = field(default_factory=dict)  # between these
 
-
-def start_of(training: PlaneTraining) -> Start:
-    """Return what a training of this algorithm keeps beside its models."""
-    start: Start = training.own
-    return start
+    def end_meeting(self) -> None:
+        self.centres, self.margins = {}, {}
 
 
-def columns_of(training: PlaneTraining) -> ColumnMap:
-    """How a training that has begun maps columns."""
-    columns: ColumnMap = training.own.columns
-    return columns
+# ---- steps -------------------------------------------------------------------------------
+
+
+def steps(model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
+    """Visit rows in `order`."""
+    n_steps: int
+    n_units = model.n_units
+    visited = data.rows, model.targets(data), order, model.planes
+    if model.own.is_squared:
+        n_steps = squared_hinge_epoch(*visited, model.rule, model.n_steps)
+    elif n_units == 1:
+        n_steps = softmax_epoch(*visited, model.rule, chosen, model.n_steps)
+    else:
+        starts = unit_starts(model.planes, n_units * (int(model.codes.max()) + 1))
+        n_steps = unit_epoch(*visited, starts, n_units, model.rule, chosen, model.n_steps)
+    return n_steps
+
+
+def begin(model: PlaneModel, settings: Settings, n_steps: int) -> None:
+    """Make rates of the steps to come; of a stream, whose length nobody knows, n_steps is 0."""
+    if model.rule is not None:  # let V be W, so that another rule can go on from here
+        scale = planes_scale(model.rule, model.n_steps)
+        model.planes = copied(model.planes)
+        model.planes.sums[:] *= scale
+        model.planes.timed_sums[:] *= scale
+    step = settings.step_size / model.own.wide_margin
+    step /= math.sqrt(model.n_units)  # each plane gets a larger share of each row
+    if n_steps > 0 and settings.is_open("alpha"):
+        n_rows = n_steps / settings.max_iter
+        model.alpha = settings.shrinkage / (step * n_rows)
+    if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
+        step *= AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
+    is_linear = settings.n_planes == 1
+    model.rule = SoftmaxRule(
+        step=step,
+        alpha=model.alpha,
+        start=model.n_steps,
+        n_steps=n_steps,
+        sharpness=1 / float(settings.temperature),
+        enough=ENOUGH["all" if is_linear else settings.learn_from],
+        floor=FLOOR,
+    )
+
+
+def choices(settings: Settings, n_rows: int) -> Array:
+    """Return who rests: rows that are surely right, if those that are right are left alone."""
+    if settings.learn_from != "unsure" or settings.n_planes == 1 or n_rows > MOST_RESTING:
+        return NO_CHOICE
+    awake: Array = all_awake(n_rows)
+    return awake
+
+
+def end_pass(
+    model: PlaneModel, data: TrainingData, settings: Settings, course: Course, order: Array
+) -> bool:
+    """Drop planes that had next to nothing of any row in the pass: they will not come back.
+
+    Where rows rest, it takes some passes until all have been asked.
+    """
+    if course.chosen.size == 0 or course.n_passes % (1 + REST) == 1:
+        end_round(model, settings)
+    return False
+
+
+def end_round(model: PlaneModel, settings: Settings) -> None:
+    """Drop planes that had next to nothing of any row."""
+    if model.own.is_squared:
+        return
+    lanes = live_lanes(model.planes)
+    shares, owner = model.planes.largest_shares[lanes], model.planes.owner[lanes]
+    is_used = shares > FLOOR
+    if model.n_units > 1:  # an empty unit would add nothing that can be compared
+        is_used |= shares == _largest_of_each(shares, owner)[owner]
+    model.planes.largest_shares[:] = 0
+    if settings.compress and not is_used.all():
+        model.planes = with_only(model.planes, lanes[is_used])
+
+
+def _largest_of_each(shares: Array, owner: Array) -> Array:
+    """The largest share in each unit."""
+    largest = np.zeros(owner.max() + 1, shares.dtype)
+    np.maximum.at(largest, owner, shares)
+    return largest
+
+
+def scale(model: PlaneModel) -> float:
+    """Return W / V, where V are the sums that steps change."""
+    return 1.0 if model.rule is None else float(planes_scale(model.rule, model.n_steps))
+
+
+def schedule(model: PlaneModel, n_rows: int, n_done: int, n_parts: int) -> None:
+    """Let steps fall over parts of so many rows each."""
+    first, n_steps = model.n_steps - n_done * n_rows, n_parts * n_rows
+    if (first, n_steps) != (model.rule.start, model.rule.n_steps):
+        before = scale(model)
+        model.rule = model.rule._replace(start=first, n_steps=n_steps)
+        model.planes.sums[:] *= np.float32(before / scale(model))
+
+
+# ---- columns -----------------------------------------------------------------------------
+
+
+class SoftColumns(MappedColumns):
+    """Columns as the parameters map them, with lengths by their importance."""
+
+    @classmethod
+    def begun(cls, job: PlaneJob, rows: NewRows) -> Self:
+        """Return the view with which a training begins."""
+        data, settings = rows.data, job.settings
+        columns = _column_map(settings, rows)
+        if settings.relevance > 0 and not rows.is_chunk and not columns.is_as_is:
+            seen = written_out(columns, data)
+            members = weighty(in_place(data.labels.size), data.weights)
+            found = measured_importance(seen, rows.labels, columns, members, rows.seed)
+            columns = columns.weighed(weights_of(found, settings.relevance, columns.n_mapped))
+        return cls.of_map(columns)
+
+
+def _column_map(settings: Settings, rows: NewRows) -> ColumnMap:
+    """Return the map that the parameters ask for; rows of a stream are not the whole data."""
+    data, kind = rows.data, settings.columns
+    if kind == "auto":
+        kind = "plain" if rows.is_chunk else "fine"
+    return column_map(
+        data.rows,
+        weighty(in_place(count_rows(data.rows)), data.weights),
+        rows.n_columns,
+        kind,
+        may_leave_out=not rows.is_chunk,
+        must_map=settings.columns != "auto",
+        turns=settings.directions == "principal",
+        scores=settings.scores,
+    )
+
+
+def search(job: PlaneJob, rows: NewRows) -> dict[str, Any]:
+    """Find nothing, but demand rows of two classes that are visited."""
+    members = weighty(in_place(rows.data.labels.size), rows.data.weights)
+    if np.unique(rows.data.labels[members]).size < 2:
+        raise ValueError(
+            f"{job.settings.name} needs rows of at least 2 classes; those with a weight "
+            "above 0 are all of one class."
+        )
+    return {}
+
+
+# ---- start -------------------------------------------------------------------------------
+
+
+def _count_units(settings: Settings) -> int:
+    """One plane a class is one unit."""
+    return int(min(settings.units, settings.n_planes))
+
+
+def first_planes_of_model(settings: Settings, n_classes: int) -> int:
+    """Return how many planes a model starts with."""
+    return max(int(settings.n_planes), _count_units(settings)) * n_classes
+
+
+def starts_from_rows(settings: Settings) -> bool:
+    """Return True: planes are prototypes."""
+    return True
+
+
+def start(
+    training: PlaneTraining, model: PlaneModel, data: TrainingData, settings: Settings, first: int
+) -> None:
+    """Start all classes of a model together, from prototypes."""
+    if not training.own.starts or count_planes(model.planes) > 0:
+        return
+    members = np.flatnonzero(model.visits(data))
+    codes = np.unique(model.codes[data.labels[members]])
+    n_planes, init, known = settings.n_planes, settings.init, training.own.margins
+    made = prototypes_of(model, data, members, codes, n_planes, init, training.own.centres)
+    key = (*model.codes.tolist(), n_planes, init, model.seed)
+    if key not in known:
+        known[key] = margins_between(model, data, members, made, FEW)
+    margins: Margins = model.own
+    margins.margin, margins.wide_margin = known[key]
+    n_units = model.n_units = _count_units(settings)
+    if settings.loss == "squared-hinge" and n_planes == 1:
+        margins.is_squared = True
+        margins.wide_margin = squared_length_of(model, data, members)
+        made = made._replace(planes=np.zeros_like(made.planes))
+    length = np.float32(settings.start_scale / margins.margin / n_units)
+    made = in_units(made, n_units)
+    model.planes = with_planes(model.planes, made.owner, made.planes * length)
+
+
+# ---- end ---------------------------------------------------------------------------------
+
+
+def finish(model: PlaneModel) -> FinishedPlanes:
+    """Return the planes that a model has reached."""
+    lanes = live_lanes(model.planes)
+    sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
+    owner, ones = model.planes.owner[lanes], np.ones(lanes.size, np.float32)
+    return FinishedPlanes(sums * scale(model), owner, ones, model.n_units)
+
+
+def complete(model: PlaneModel, data: TrainingData, settings: Settings, members: Array) -> None:
+    """Remove planes that decide next to nothing."""
+    if settings.compress:
+        compress_model(model, data, members, scale(model), model.n_units)
+
+
+# ---- streams -----------------------------------------------------------------------------
+
+
+def begin_chunk(
+    job: PlaneJob, before: PlaneTraining | None, rows: NewRows, members: Array
+) -> tuple[PlaneTraining, TrainingData, Array]:
+    """Start anew while the first rows are few; return the rest of the rows as steps see them."""
+    training = before
+    first = before.first_rows if before is not None and before.models else FirstRows(FIRST_ROWS)
+    if first is not None and not first.is_full:
+        n_before, first = first.n_rows, first.copied()  # of bad input nothing must be left
+        first.take(rows.data, members)
+        n_first = first.last_start()
+        if n_first > n_before:
+            training = _started_anew(job, rows._replace(data=first.data(n_first)), first)
+            training.n_passes = 0 if before is None else before.n_passes
+            members = members[n_first - n_before :]
+        if first.is_full:
+            first.forget()
+    training = copy.copy(training or new_training(job, rows))
+    training.own, training.first_rows = Start(starts=False), first
+    columns = training.columns.widened(rows.n_columns, rows.data.rows).of_all_columns()
+    training, seen = meet_rows(job, training, rows, columns)
+    return training, seen, members
+
+
+def _started_anew(job: PlaneJob, rows: NewRows, first: FirstRows) -> PlaneTraining:
+    """Return a training that has visited these rows, from which it starts."""
+    training = new_training(job, rows)
+    training.first_rows = first
+    training, seen = meet_rows(job, training, rows)
+    for model in training.models:
+        order = rows_of(in_place(seen.labels.size), model.targets(seen))
+        follow(job, model, seen, order, silence)
+    return training
+
+
+def follow(
+    job: PlaneJob, model: PlaneModel, data: TrainingData, order: Array, report: Report
+) -> None:
+    """Visit rows of a stream; a class without planes starts at its first row."""
+    done = 0
+    while done < order.size:
+        has_planes = np.zeros(model.codes.max() + 1, bool)
+        has_planes[model.planes.owner[live_lanes(model.planes)] // model.n_units] = True
+        is_new = ~has_planes[model.codes[data.labels[order[done:]]]]
+        n_known = int(np.argmax(is_new)) if is_new.any() else is_new.size
+        if n_known == 0:
+            _start_late(model, data, job.settings, int(order[done]))
+        elif model.rule is None or model.rule.n_steps > 0:
+            begin(model, job.settings, 0)
+        visit(job, model, data, order[done : done + n_known], report)
+        done += n_known
+
+
+def _start_late(model: PlaneModel, data: TrainingData, settings: Settings, row: int) -> None:
+    """Planes around the row, for its class."""
+    code = int(model.codes[data.labels[row]])
+    made = prototypes_of(model, data, np.array([row]), np.array([code]), 1, "subset")
+    length = np.linalg.norm(made.planes[0, 1:])
+    if count_planes(model.planes) == 0:
+        model.own.margin = model.own.wide_margin = float(length**2) or 1.0
+        model.n_units = _count_units(settings)
+    generator = np.random.default_rng([model.seed, code])
+    n_planes = settings.n_planes
+    noise = generator.standard_normal((n_planes, made.planes.shape[1]))
+    noise *= SPREAD * length / math.sqrt(noise.shape[1])
+    noise[:, 0] = 0
+    start_scale = settings.start_scale / model.own.margin / model.n_units
+    if model.rule is not None:
+        start_scale /= planes_scale(model.rule, model.n_steps)
+    planes = (start_scale * (made.planes + noise)).astype(np.float32)
+    made = in_units(Prototypes(planes, np.full(n_planes, code)), model.n_units)
+    model.planes = sorted_by_owner(with_planes(model.planes, made.owner, made.planes))
+
+
+SOFT_PLANES = PlaneAlgorithm(
+    steps=steps,
+    rule_kept=SoftmaxRule(0.0, 0.0, 0, 0, 0.0, 0.0, 0.0),
+    search=search,
+    columns=SoftColumns,
+    start=start,
+    first_planes=first_planes_of_model,
+    starts_from_rows=starts_from_rows,
+    begin=begin,
+    choices=choices,
+    own=Margins,
+    own_of_training=Start,
+    stream=StreamStart(begin_chunk, follow),
+    end_pass=end_pass,
+    complete=complete,
+    finish=finish,
+    is_soft=True,
+    scale=scale,
+    schedule=schedule,
+    end_round=end_round,
+)
 
 
 @register
-class SoftPlanesClassifier(HyperplaneClassifier):
+class SoftPlanesClassifier(PlaneClassifier):
     """Sum of soft maxima of planes over mapped columns, with given settings.
 
     Each class is a sum of units, and each unit the soft maximum of a few planes. This is the
     algorithm that PolyplaneClassifier trains with several settings; use it where you know the
     settings, and for streams.
     """
+
+    algorithm: ClassVar[PlaneAlgorithm] = SOFT_PLANES
 
     alpha: float | str = parameter(
         default="auto",
@@ -285,361 +599,8 @@ class SoftPlanesClassifier(HyperplaneClassifier):
         ),
     )
 
-    FOUND_ON_ALL_ROWS = ()
-    COMPUTED_FROM_ROWS = ("alpha", "columns")
 
-    # ---- steps -----------------------------------------------------------------------------
-
-    def _is_soft(self) -> bool:
-        return True
-
-    def _least_planes(self, n_codes: int) -> int:
-        return max(self.n_planes, self._n_units()) * n_codes
-
-    def _n_units(self) -> int:
-        """One plane a class is one unit."""
-        return min(self.units, self.n_planes)
-
-    def _follows_squared_hinges(self) -> bool:
-        return self.loss == "squared-hinge" and self.n_planes == 1
-
-    def _keeps_average(self, training: PlaneTraining) -> bool:
-        return bool(self.average) and start_of(training).first_rows is not None
-
-    def _alpha_of(self, model: PlaneModel) -> float:
-        return 0.0 if self.alpha == "auto" else float(self.alpha)
-
-    def _starts_from_rows(self) -> bool:
-        return True
-
-    def _first_choice(self, data: TrainingData) -> Array:
-        """Who rests: rows that are surely right, if those that are right are left alone."""
-        is_large = data.labels.size > MOST_RESTING
-        if self.learn_from != "unsure" or self.n_planes == 1 or is_large:
-            return NO_CHOICE
-        return all_awake(data.labels.size)
-
-    def _begin(self, model: PlaneModel, n_steps: int) -> None:
-        """Rates of the steps to come; of a stream, whose length nobody knows, without n_steps."""
-        if model.rule is not None:  # let V be W, so that another rule can go on from here
-            scale = planes_scale(model.rule, model.n_steps)
-            model.planes.sums[:] *= scale
-            model.planes.timed_sums[:] *= scale
-        step = self.step_size / model.own.wide_margin
-        step /= math.sqrt(model.own.n_units)  # each plane gets a larger share of each row
-        if n_steps > 0 and self.alpha == "auto":
-            n_rows = n_steps / self.max_iter
-            model.alpha = self.shrinkage / (step * n_rows)
-        if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
-            step *= AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
-        is_linear = self.n_planes == 1
-        model.rule = SoftmaxRule(
-            step=step,
-            alpha=model.alpha,
-            start=model.n_steps,
-            n_steps=n_steps,
-            sharpness=1 / float(self.temperature),
-            enough=ENOUGH["all" if is_linear else self.learn_from],
-            floor=FLOOR,
-        )
-
-    def _rule(self, model: PlaneModel) -> SoftmaxRule | None:
-        rule: SoftmaxRule | None = model.rule  # made by `_begin`
-        return rule
-
-    def _rule_like(self, model: PlaneModel) -> SoftmaxRule:
-        return SoftmaxRule(0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
-
-    def _steps(self, model: PlaneModel, data: TrainingData, order: Array, chosen: Array) -> int:
-        n_steps: int
-        n_units = model.own.n_units
-        visited = data.rows, model.targets(data), order, model.planes
-        if model.own.is_squared:
-            n_steps = squared_hinge_epoch(*visited, model.rule, model.n_steps)
-        elif n_units == 1:
-            n_steps = softmax_epoch(*visited, model.rule, chosen, model.n_steps)
-        else:
-            starts = unit_starts(model.planes, n_units * (int(model.codes.max()) + 1))
-            n_steps = unit_epoch(*visited, starts, n_units, model.rule, chosen, model.n_steps)
-        return n_steps
-
-    def _end_pass(
-        self, model: PlaneModel, data: TrainingData, n_passes: int, order: Array, chosen: Array
-    ) -> bool:
-        """Drop planes that had next to nothing of any row in the pass: they will not come back.
-
-        Where rows rest, it takes some passes until all have been asked.
-        """
-        if chosen.size == 0 or n_passes % (1 + REST) == 1:
-            self._end_pass_of_all(model)
-        return False
-
-    # ---- rounds of several learners --------------------------------------------------------
-
-    _writes_rows_out = True
-
-    def _view_of_sample(
-        self, training: PlaneTraining, data: TrainingData, is_all: bool
-    ) -> TrainingData:
-        seen = self._training_view(training, data)
-        if is_all or columns_of(training).used is None:
-            return seen
-        _take_all_columns(training)  # other rows may use any
-        return self._training_view(training, data)
-
-    def _mean_weight(self, weights: Array, n_rows: Array) -> float:
-        has_weight = weights > 0
-        return float(np.average(weights[has_weight], weights=n_rows[has_weight]))
-
-    def _scale_of(self, model: PlaneModel) -> float:
-        return 1.0 if model.rule is None else float(planes_scale(model.rule, model.n_steps))
-
-    def _schedule(self, model: PlaneModel, n_rows: int, n_done: int, n_parts: int) -> None:
-        start, n_steps = model.n_steps - n_done * n_rows, n_parts * n_rows
-        if (start, n_steps) != (model.rule.start, model.rule.n_steps):
-            scale = self._scale_of(model)
-            model.rule = model.rule._replace(start=start, n_steps=n_steps)
-            model.planes.sums[:] *= np.float32(scale / self._scale_of(model))
-
-    def _end_pass_of_all(self, model: PlaneModel) -> None:
-        if model.own.is_squared:
-            return
-        lanes = live_lanes(model.planes)
-        shares, owner = model.planes.largest_shares[lanes], model.planes.owner[lanes]
-        is_used = shares > FLOOR
-        if model.own.n_units > 1:  # an empty unit would add nothing that can be compared
-            is_used |= shares == _largest_of_each(shares, owner)[owner]
-        model.planes.largest_shares[:] = 0
-        if self.compress and not is_used.all():
-            model.planes = with_only(model.planes, lanes[is_used])
-
-    # ---- columns ---------------------------------------------------------------------------
-
-    def _better_settings(
-        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
-    ) -> dict[str, Any]:
-        """Measure the importance of columns; there are no settings to find."""
-        members = weighty(in_place(data.labels.size), data.weights)
-        if np.unique(data.labels[members]).size < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of at least 2 classes; those with a weight "
-                "above 0 are all of one class."
-            )
-        if self.relevance > 0 and not (self.warm_start and hasattr(self, "_training")):
-            columns = self._column_map(data, is_whole=True)
-            if not columns.is_as_is:
-                seen = written_out(columns, data)
-                found = measured_importance(seen, labels, columns, members, seed)
-                columns = columns.weighed(weights_of(found, self.relevance, columns.n_mapped))
-            self._columns_given = columns
-        return {}
-
-    def _column_map(self, data: TrainingData, is_whole: bool) -> ColumnMap:
-        """Return the map that the parameters ask for; of a stream it is not the whole data."""
-        kind = self.columns
-        if kind == "auto":
-            kind = "fine" if is_whole else "plain"
-        return column_map(
-            data.rows,
-            weighty(in_place(count_rows(data.rows)), data.weights),
-            width_of(self),
-            kind,
-            may_leave_out=is_whole,
-            must_map=self.columns != "auto",
-            turns=self.directions == "principal",
-            scores=self.scores,
-        )
-
-    # ---- start -----------------------------------------------------------------------------
-
-    def _own_of_model(self, training: PlaneTraining) -> Margins:
-        return Margins(columns_of(training))
-
-    def _own_of_training(self) -> Start:
-        state: Any = vars(self)
-        return Start(columns=state.pop("_columns_given", None))
-
-    def _features_of(self, training: PlaneTraining) -> int:
-        return int(columns_of(training).n_features)
-
-    def _weighed(self, data: TrainingData) -> TrainingData:
-        """Weights of mean 1: their unit must not change the steps."""
-        return mean_weight_is_one(data)
-
-    def _training_view(self, training: PlaneTraining, data: TrainingData) -> TrainingData:
-        start, n_columns = start_of(training), width_of(self)
-        if start.columns is None:
-            start.columns = self._column_map(data, is_whole=start.first_rows is None)
-        start.columns = start.columns.widened(n_columns)
-        if not start.columns.knows(data.rows):
-            _take_all_columns(training)
-        return written_out(start.columns, data)
-
-    def _introduce(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
-        model.own.columns = columns_of(training)
-        super()._introduce(model, training, data)
-        is_to_start = start_of(training).starts and count_planes(model.planes) == 0
-        if is_to_start and model.visits(data).any():
-            self._start(model, training, data)
-
-    def _start_classes(self, model: PlaneModel, data: TrainingData, first: int) -> None:
-        """Nothing yet: `_introduce` starts all classes of a model together."""
-
-    def _start(self, model: PlaneModel, training: PlaneTraining, data: TrainingData) -> None:
-        members = np.flatnonzero(model.visits(data))
-        codes = np.unique(model.codes[data.labels[members]])
-        n_planes = self.n_planes
-        init = self.init
-        centres = start_of(training).centres
-        made = prototypes_of(model, data, members, codes, n_planes, init, centres)
-        margins: Margins = model.own
-        known = start_of(training).margins
-        key = (*model.codes.tolist(), n_planes, init, model.seed)
-        if key not in known:
-            known[key] = margins_between(model, data, members, made, FEW)
-        margins.margin, margins.wide_margin = known[key]
-        n_units = margins.n_units = self._n_units()
-        if self._follows_squared_hinges():
-            margins.is_squared = True
-            margins.wide_margin = squared_length_of(model, data, members)
-            made = made._replace(planes=np.zeros_like(made.planes))
-        scale = np.float32(self.start_scale / margins.margin / n_units)
-        made = in_units(made, n_units)
-        model.planes = with_planes(model.planes, made.owner, made.planes * scale)
-
-    # ---- end -------------------------------------------------------------------------------
-
-    def _finish(self, model: PlaneModel) -> FinishedPlanes:
-        seen = self.planes_as_seen(model)
-        return seen._replace(sums=model.own.columns.folded(seen.sums, model.constant))
-
-    def planes_as_seen(self, model: PlaneModel) -> FinishedPlanes:
-        """Return the planes that a model has reached, for rows that are mapped for training."""
-        lanes = live_lanes(model.planes)
-        sums = mean_sums(model.planes, model.n_steps)[: model.n_features + 1, lanes]
-        owner, ones = model.planes.owner[lanes], np.ones(lanes.size, np.float32)
-        return FinishedPlanes(sums * self._scale_of(model), owner, ones, model.own.n_units)
-
-    def _prediction_rows(self, training: PlaneTraining, rows: Any) -> Rows:
-        seen: Rows = columns_of(training).for_prediction(rows._replace(constant=np.float32(1)))
-        return seen
-
-    def _features(self, training: PlaneTraining) -> Features:
-        return Features(1.0, columns=columns_of(training).of_prediction())
-
-    def _by_column(self, training: PlaneTraining, planes: Array) -> Array:
-        columns = columns_of(training)
-        if columns.used is None:
-            return planes
-        spread: Array = columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
-        return spread
-
-    def _own_of_fitted(self, model: FittedModel) -> Start:
-        features: Any = model.features
-        return Start(features.columns if features else None)
-
-    def _take_features(self, model: FittedModel) -> None:
-        is_mapped = model.features is not None and model.features.columns is not None
-        need(is_mapped, "features are of another algorithm")
-
-    def _complete(self, training: PlaneTraining, data: TrainingData, members: Array) -> None:
-        """Compress models."""
-        start_of(training).centres, start_of(training).margins = {}, {}
-        if self.compress:
-            models, n_threads = training.models, effective_n_jobs(self.n_jobs)
-            views = [data._replace(rows=with_own_page(data.rows)) for _ in models]
-
-            def compress(k: int, report: Report) -> None:
-                model = models[k]
-                scale, n_units = self._scale_of(model), model.own.n_units
-                compress_model(model, views[k], members, scale, n_units)
-
-            for_each(compress, len(models), n_threads, silence)
-
-    # ---- probabilities ---------------------------------------------------------------------
-
-    @reads
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class."""
-        return self._record().probabilities(*self._read(X))
-
-    @reads
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class."""
-        return self._record().log_probabilities(*self._read(X))
-
-    # ---- streams ---------------------------------------------------------------------------
-
-    def _meet_chunk(
-        self, data: TrainingData, labels: Array, members: Array
-    ) -> tuple[TrainingData, Array]:
-        if not self._training.models:
-            start_of(self._training).first_rows = FirstRows(FIRST_ROWS)
-        first = start_of(self._training).first_rows
-        if first is not None and not first.is_full:
-            n_before, first = first.n_rows, first.copied()  # of bad input nothing must be left
-            first.take(data, members)
-            n_first = first.last_start()
-            if n_first > n_before:
-                self._training = self._started_anew(first.data(n_first), labels)
-                members = members[n_first - n_before :]
-            if first.is_full:
-                first.forget()
-        start = start_of(self._training)
-        start.starts = False
-        if start.columns is not None and start.columns.used is not None:
-            start.columns = start.columns.widened(width_of(self))
-            _take_all_columns(self._training)
-        view = self._training_view(self._training, data)
-        self._meet(self._training, labels, view)
-        start.first_rows = first
-        return view, members
-
-    def _started_anew(self, data: TrainingData, labels: Array) -> PlaneTraining:
-        """A training that has visited these rows, from which it starts."""
-        training = self._new_training(self._training.seed)
-        start_of(training).first_rows = start_of(self._training).first_rows
-        view = self._training_view(training, data)
-        self._meet(training, labels, view)
-        for model in training.models:
-            order = rows_of(in_place(view.labels.size), model.targets(view))
-            self._follow(model, view, order, silence)
-        return training
-
-    def _follow(self, model: PlaneModel, data: TrainingData, order: Array, report: Report) -> None:
-        """Visit rows; a class without planes starts at its first row."""
-        done = 0
-        while done < order.size:
-            has_planes = np.zeros(model.codes.max() + 1, bool)
-            has_planes[model.planes.owner[live_lanes(model.planes)] // model.own.n_units] = True
-            is_new = ~has_planes[model.codes[data.labels[order[done:]]]]
-            n_known = int(np.argmax(is_new)) if is_new.any() else is_new.size
-            if n_known == 0:
-                self._start_late(model, data, int(order[done]))
-            elif model.rule is None or model.rule.n_steps > 0:
-                self._begin(model, 0)
-            super()._follow(model, data, order[done : done + n_known], report)
-            done += n_known
-
-    def _start_late(self, model: PlaneModel, data: TrainingData, row: int) -> None:
-        """Planes around the row, for its class."""
-        code = int(model.codes[data.labels[row]])
-        made = prototypes_of(model, data, np.array([row]), np.array([code]), 1, "subset")
-        length = np.linalg.norm(made.planes[0, 1:])
-        if count_planes(model.planes) == 0:
-            model.own.margin = model.own.wide_margin = float(length**2) or 1.0
-            model.own.n_units = self._n_units()
-        generator = np.random.default_rng([model.seed, code])
-        n_planes = self.n_planes
-        noise = generator.standard_normal((n_planes, made.planes.shape[1]))
-        noise *= SPREAD * length / math.sqrt(noise.shape[1])
-        noise[:, 0] = 0
-        scale = self.start_scale / model.own.margin / model.own.n_units
-        if model.rule is not None:
-            scale /= planes_scale(model.rule, model.n_steps)
-        planes = (scale * (made.planes + noise)).astype(np.float32)
-        made = in_units(Prototypes(planes, np.full(n_planes, code)), model.own.n_units)
-        model.planes = sorted_by_owner(with_planes(model.planes, made.owner, made.planes))
+# ---- as one of several -------------------------------------------------------------------
 
 
 def measured_importance(
@@ -647,9 +608,9 @@ def measured_importance(
 ) -> Importance:
     """Train on rows as steps see them, and return how important columns are to the planes."""
     n_planes = first_planes(FIRST_TRAINING["n_planes"], labels.size)
-    algorithm = SoftPlanesClassifier(**FIRST_TRAINING | {"n_planes": n_planes})
-    training = trained_on(algorithm, seen, labels, columns, members, seed)
-    scales = [algorithm._scale_of(model) for model in training.models]
+    classifier = SoftPlanesClassifier(**FIRST_TRAINING | {"n_planes": n_planes})
+    training = trained_on(classifier, seen, labels, columns, members, seed)
+    scales = [scale(model) for model in training.models]
     return importance_of(training.models, scales, columns, seen.rows, members)
 
 
@@ -659,7 +620,7 @@ def first_planes(n_planes: int, n_classes: int) -> int:
 
 
 def trained_on(
-    algorithm: SoftPlanesClassifier,
+    classifier: SoftPlanesClassifier,
     seen: TrainingData,
     labels: Array,
     columns: ColumnMap,
@@ -668,18 +629,17 @@ def trained_on(
     report: Report = silence,
 ) -> PlaneTraining:
     """Make all passes of a fit over `members` of rows that are mapped by `columns` already."""
-    algorithm.n_features_in_, algorithm._found = columns.n_columns, {}
-    algorithm._columns_given = columns
-    training = algorithm._training = algorithm._new_training(seed)
-    algorithm._meet(training, labels, seen)
-    algorithm._make_passes(training, seen, members, None, report)
+    classifier.n_features_in_ = columns.n_columns
+    job, rows = job_of(classifier, {}), NewRows(seen, labels, columns.n_columns, seed)
+    training = meet_seen(job, new_training(job, rows, SoftColumns.of_map(columns)), rows)
+    classifier._training = training
+    make_passes(job, training, seen, members, report)
     return training
 
 
-def scores_as_seen(algorithm: SoftPlanesClassifier, rows: Any) -> Array:
+def scores_as_seen(classifier: SoftPlanesClassifier, rows: Any) -> Array:
     """Return class scores, by rank, of all rows, which are mapped for training."""
-    training = algorithm._training
-    record = training.record(algorithm.planes_as_seen, algorithm.combine, -np.inf, True, 1.0)
+    record = record_as_seen(SOFT_PLANES, classifier._training, classifier.combine)
     order = in_place(count_rows(rows))
     parts = [order[first : first + ROWS_SCORED] for first in range(0, order.size, ROWS_SCORED)]
     return np.concatenate(
@@ -688,59 +648,27 @@ def scores_as_seen(algorithm: SoftPlanesClassifier, rows: Any) -> Array:
 
 
 def train_on_all(
-    algorithm: SoftPlanesClassifier, view: dict[str, Any], views: Any, report: Report
+    classifier: SoftPlanesClassifier, view: dict[str, Any], views: Any, report: Report
 ) -> None:
     """Make all passes, or those that are left, over rows that `views` maps as `view` asks."""
-    training: PlaneTraining | None = vars(algorithm).get("_training")
+    training: PlaneTraining | None = vars(classifier).get("_training")
     if training is None:
         columns = views.columns(view)
         seen = views.seen(columns)
-        trained_on(algorithm, seen, views.labels, columns, views.members, views.seed, report)
+        trained_on(classifier, seen, views.labels, columns, views.members, views.seed, report)
     elif training.is_unfinished or training.n_steps == 0:
-        seen = views.seen(columns_of(training))
-        algorithm._make_passes(training, seen, views.members, None, report)
+        seen = views.seen(_map_of(training))
+        make_passes(job_of(classifier, {}), training, seen, views.members, report)
 
 
-def complete_on(algorithm: SoftPlanesClassifier, data: TrainingData) -> None:
+def complete_on(classifier: SoftPlanesClassifier, data: TrainingData) -> None:
     """Compress the models of a recipe by some rows."""
-    training: PlaneTraining = algorithm._training
-    seen = written_out(columns_of(training), data)
-    algorithm._complete(training, seen, in_place(data.labels.size))
+    job: Job[PlaneAlgorithm] = job_of(classifier, {})
+    seen = written_out(_map_of(classifier._training), data)
+    PLANES.complete(job, classifier._training, seen, in_place(data.labels.size))
 
 
-def mean_weight_is_one(data: TrainingData) -> TrainingData:
-    """Return the data with weights whose mean is 1: their unit must not change the steps."""
-    has_weight = data.weights > 0
-    if not has_weight.any():
-        return data
-    mean = data.weights[has_weight].mean(dtype=np.float64)
-    return data._replace(weights=(data.weights / mean).astype(np.float32))
-
-
-def written_out(columns: ColumnMap, data: TrainingData) -> TrainingData:
-    """Return the data as steps see them, mapped once and for all unless they are too large."""
-    rows = columns.for_training(data.rows)
-    if not isinstance(rows, CsrRows) and columns.count_entries(data.rows) <= MOST_PACKED:
-        rows = packed(rows, in_place(count_rows(rows)))
-    return data._replace(rows=rows)
-
-
-def _largest_of_each(shares: Array, owner: Array) -> Array:
-    """The largest share in each unit."""
-    largest = np.zeros(owner.max() + 1, shares.dtype)
-    np.maximum.at(largest, owner, shares)
-    return largest
-
-
-def _take_all_columns(training: PlaneTraining) -> None:
-    """Give features to columns that the fit did not meet, whose planes are 0 there."""
-    columns = columns_of(training)
-    start_of(training).columns = columns.with_all_columns()
-    for model in training.models:
-        timed = model.planes.timed_sums
-        model.planes = model.planes._replace(
-            sums=columns.spread(model.planes.sums),
-            timed_sums=columns.spread(timed) if len(timed) else timed,
-        )
-        model.own.columns = columns_of(training)
-        model.n_features = model.own.columns.n_features
+def _map_of(training: Any) -> ColumnMap:
+    """How a training that has begun maps columns."""
+    columns: ColumnMap = training.columns.map
+    return columns

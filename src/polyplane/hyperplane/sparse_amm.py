@@ -23,33 +23,93 @@ Departures  (1) the l1 term is ours: planes as groups give sparse components onl
 Paper       Sparse Adaptive Multi-hyperplane Machine (PAKDD 2016)
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from polyplane.arrays import Array
 from polyplane.engine.planes.pruning import drop_dormant
 from polyplane.engine.rows.storage import count_rows, length_of_row
 from polyplane.engine.steps.hinge import SparseRule
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.estimator.parameters import closed, either, one_of, parameter, register
-from polyplane.estimator.planes.adaptive import AdaptiveClassifier
-from polyplane.estimator.planes.hyperplane_classifier import ALPHAS
-from polyplane.estimator.planes.training import PlaneModel
+from polyplane.estimator.plane_classifier import (
+    PlaneClassifier,
+    grown_rivals,
+    interval_of_pruning,
+    most_planes,
+)
 from polyplane.model.plane_record import FinishedPlanes
+from polyplane.training.job import NewRows, Settings
+from polyplane.training.planes.algorithm import PlaneAlgorithm, PlaneJob, hinge_planes, nothing
+from polyplane.training.planes.state import PlaneModel
+from polyplane.training.search.best_value import ALPHAS, best_alpha, best_value
 
-__all__ = ["SAMMClassifier"]
+__all__ = ["SAMM", "SAMMClassifier"]
 
 SHARES = 1e-2, 1e-3, 1e-4, 1e-5  # of the steps, by which a plane must gain the length of a row
 ROWS_MEASURED = 100  # whose median length mu='auto' takes
 
 
+def rule(model: PlaneModel, settings: Settings) -> SparseRule:
+    """Return what the steps follow."""
+    return SparseRule(model.alpha, settings.grow_rivals, float(settings.mu), float(settings.l1))
+
+
+def drop_dormant_planes(model: PlaneModel, settings: Settings) -> None:
+    """Drop planes whose factor is 0 (silence 1)."""
+    if model.rule.mu > 0:
+        drop_dormant(model.planes, model.rule.mu * model.n_steps)
+
+
+def search(job: PlaneJob, rows: NewRows) -> dict[str, Any]:
+    """Find alpha first, with the smallest mu where that is open, too; then mu with that alpha."""
+    settings, data = job.settings, rows.data
+    if not settings.is_open("mu"):
+        return best_alpha(job, rows)
+    n_rows = count_rows(data.rows)
+    some = np.linspace(0, n_rows - 1, min(n_rows, ROWS_MEASURED)).astype(int)
+    length = float(np.median([length_of_row(data.rows, i) for i in some])) or 1.0
+    penalties = [share * length for share in SHARES]
+    found: dict[str, Any] = {}
+    if settings.is_open("alpha"):
+        found["alpha"] = best_value(job, rows, "alpha", ALPHAS, {"mu": penalties[-1]})
+    fixed = {"alpha": found.get("alpha", settings.alpha)}
+    return found | {"mu": best_value(job, rows, "mu", penalties, fixed)}
+
+
+def finish(model: PlaneModel) -> FinishedPlanes:
+    """Draw what the sums have reached to zero, by groups; dormant planes are left out."""
+    sums, owner, scales, _ = hinge_planes(model, model.alpha)
+    if model.rule.mu > 0:
+        lengths = np.maximum(np.linalg.norm(sums, axis=0), np.finfo(np.float32).tiny)
+        factors = 1 - model.rule.mu * model.mean_step / lengths
+        lives = factors > 0
+        scales = (scales * factors).astype(np.float32)[lives]
+        sums, owner = sums[:, lives], owner[lives]
+    if model.rule.l1 > 0:
+        limit = np.float32(model.rule.l1 * model.mean_step)
+        sums = sums - np.clip(sums, -limit, limit)
+    return FinishedPlanes(sums, owner, scales)
+
+
+SAMM = PlaneAlgorithm(
+    rule=rule,
+    between=drop_dormant_planes,
+    search=search,
+    searched=("alpha", "mu"),
+    start=nothing,  # a class starts with its zero plane, which is no plane yet
+    finish=finish,
+)
+
+
 @register
-class SAMMClassifier(AdaptiveClassifier):
+class SAMMClassifier(PlaneClassifier):
     """Sparse AMM: a penalty on the lengths of planes keeps only those that keep growing."""
 
-    FOUND_ON_ALL_ROWS = "alpha", "mu"
+    algorithm: ClassVar[PlaneAlgorithm] = SAMM
 
+    prune_interval: int = interval_of_pruning()
+    max_planes: int | None = most_planes()
+    grow_rivals: bool = grown_rivals()
     mu: float | str = parameter(
         default=1e-4,
         allowed=either(closed(0, 1e15), one_of("auto")),
@@ -64,51 +124,10 @@ class SAMMClassifier(AdaptiveClassifier):
         meaning="Penalty on the absolute value of each component of a plane.",
     )
 
-    def _rule(self, model: PlaneModel) -> SparseRule:
-        return SparseRule(model.alpha, self.grow_rivals, self.mu_, float(self.l1))
-
-    def _act(self, model: PlaneModel) -> None:
-        if model.rule.mu > 0:
-            drop_dormant(model.planes, model.rule.mu * model.n_steps)
-
-    def _finish(self, model: PlaneModel) -> FinishedPlanes:
-        """Group soft-thresholding of what the sums have reached; dormant planes are left out."""
-        sums, owner, scales, _ = super()._finish(model)
-        if model.rule.mu > 0:
-            lengths = np.maximum(np.linalg.norm(sums, axis=0), np.finfo(np.float32).tiny)
-            factors = 1 - model.rule.mu * model.mean_step / lengths
-            lives = factors > 0
-            scales = (scales * factors).astype(np.float32)[lives]
-            sums, owner = sums[:, lives], owner[lives]
-        if model.rule.l1 > 0:
-            limit = np.float32(model.rule.l1 * model.mean_step)
-            sums = sums - np.clip(sums, -limit, limit)
-        return FinishedPlanes(sums, owner, scales)
-
-    # ---- settings ------------------------------------------------------------------------
-
-    def _better_settings(
-        self, data: TrainingData, labels: Array, seed: int, n_to_come: int | None = None
-    ) -> dict[str, Any]:
-        """First alpha, with the smallest mu where that is open, too; then mu with that alpha."""
-        if self.mu != "auto":
-            return super()._better_settings(data, labels, seed, n_to_come)
-        n_rows = count_rows(data.rows)
-        some = np.linspace(0, n_rows - 1, min(n_rows, ROWS_MEASURED)).astype(int)
-        length = float(np.median([length_of_row(data.rows, i) for i in some])) or 1.0
-        penalties = [share * length for share in SHARES]
-        found: dict[str, Any] = {}
-        if self.alpha == "auto":
-            fixed = {"mu": penalties[-1]}
-            found["alpha"] = self._best_of("alpha", ALPHAS, fixed, data, labels, seed)
-        fixed = {"alpha": found.get("alpha", self.alpha)}
-        found["mu"] = self._best_of("mu", penalties, fixed, data, labels, seed)
-        return found
-
     @property
     def mu_(self) -> float:
         """The penalty in use: the one given, or the one found by mu='auto'."""
-        return float(self._setting("mu"))
+        return float(self._setting_in_use("mu"))
 
     @property
     def nonzero_share_(self) -> float:

@@ -19,7 +19,7 @@ Scores      2 f(x) / |X_P - X_N|^2 with f of Eq. 3: +1 and -1 at the margins, as
 Paper       Bordes, Bottou (ECML 2005), doi:10.1007/11564096_48
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,6 @@ from polyplane.engine.support.support_set import (
     SLOTS,
     WANTED,
     SupportSet,
-    Visit,
     active_slots,
     count,
     empty_set,
@@ -50,13 +49,7 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernels.kernel_classifier import CachedKernelClassifier, one_sided
-from polyplane.estimator.kernels.kernel_training import (
-    KernelModel,
-    KernelTraining,
-    bring_lines,
-    no_visit,
-)
+from polyplane.estimator.kernel_classifier import CachedKernelClassifier
 from polyplane.estimator.parameters import (
     at_least,
     either,
@@ -66,8 +59,12 @@ from polyplane.estimator.parameters import (
     register,
     whole,
 )
+from polyplane.training.job import Settings
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
+from polyplane.training.kernels.lines import bring_lines, no_visit
+from polyplane.training.kernels.state import KernelModel, KernelTraining, one_sided
 
-__all__ = ["HullerClassifier", "huller_walk"]
+__all__ = ["HULLER", "HullerClassifier", "huller_walk"]
 
 SELF, CROSS, SCALE, LARGEST_MOVE, AVERAGED = 0, 2, 3, 5, 6  # of the totals; some by side
 LEAST_SCALE, MOST_SCALE = 1e-6, 1e6
@@ -243,6 +240,88 @@ def huller_sweep(held: Any, slots: Any, first: Any) -> Any:
     return slots.size
 
 
+def new_set() -> SupportSet:
+    """Return an empty set, whose hulls have the scale 1."""
+    held = empty_set(N_COEFS, 2)
+    held.totals[SCALE : SCALE + 2] = 1.0
+    return held
+
+
+def rule(settings: Settings) -> HullerRule:
+    """Return what the steps follow."""
+    C, budget = settings.C, settings.budget
+    return HullerRule(
+        n_init=int(min(settings.n_init, budget // 2) if budget else settings.n_init),
+        n_removal=int(settings.n_removal),
+        budget=int(budget or 0),
+        slack=0.0 if C is None else float(1.0 / C),
+    )
+
+
+def coins(model: KernelModel, n_rows: int) -> Array:
+    """Return a coin for each vector that is offered for removal."""
+    return model.generator.random((n_rows, model.rule.n_removal))
+
+
+def walk(rows: Stretch) -> int:
+    """Visit rows of a chunk (Fig. 4)."""
+    held, rule = rows.model.held, rows.model.rule
+    reached: int = huller_walk(rows.visit, rows.order, rows.coins, held, rule, rows.first)
+    return reached
+
+
+def foreseen(model: KernelModel, coins: Array) -> Array:
+    """Return the vectors that the coins are likely to pick."""
+    n = int(model.held.counts[ACTIVE])
+    likely: Array = model.held.active[[likely_pick(coin, n) for coin in coins.ravel()]]
+    return likely
+
+
+def end_pass(model: KernelModel, settings: Settings) -> bool:
+    """Return True if no step of the pass has moved a coefficient by much."""
+    largest = model.held.totals[LARGEST_MOVE]
+    model.held.totals[LARGEST_MOVE] = 0.0
+    return bool(largest <= settings.tol)
+
+
+def complete(training: KernelTraining, model: KernelModel, settings: Settings) -> None:
+    """Sweep over the support vectors (departure 5)."""
+    visit = no_visit(training)
+    for _ in range(0 if settings.n_sweeps == "paper" else int(settings.n_sweeps)):
+        slots, done = active_slots(model.held).copy(), 0
+        model.generator.shuffle(slots)
+        while done < slots.size:
+            done = huller_sweep(model.held, slots, done)
+            if model.held.counts[WANTED] != NOT_THERE:
+                bring_lines(training, model, visit, slots[done:])
+
+
+def finish(model: KernelModel) -> tuple[Array, float]:
+    """Return f of Eq. 3, on the scale on which margins are 1."""
+    held, alone = model.held, one_sided(model)
+    if alone is not None:
+        return np.zeros(held.place.size), alone
+    negative, positive_ = held.totals[SELF : SELF + 2]
+    gap = negative + positive_ - 2 * held.totals[CROSS]
+    least = TOO_NEAR * (abs(negative) + abs(positive_))  # hulls that meet have no gap
+    factor = 2.0 / max(gap, least) if least > 0 else 0.0
+    scales = held.totals[SCALE : SCALE + 2]
+    coefs = scales[1] * held.coef[1] - scales[0] * held.coef[0]
+    return factor * coefs, float(factor * (negative - positive_) / 2)  # Eq. 3
+
+
+HULLER = KernelAlgorithm(
+    walk=walk,
+    rule=rule,
+    finish=finish,
+    new_set=new_set,
+    coins=coins,
+    foreseen=foreseen,
+    end_pass=end_pass,
+    complete=complete,
+)
+
+
 @register
 class HullerClassifier(CachedKernelClassifier):
     """Online kernel SVM with a hard margin, or with quadratic slack.
@@ -250,6 +329,8 @@ class HullerClassifier(CachedKernelClassifier):
     One pass comes close to the SVM, two match it; with `max_iter` large it goes on until no
     coefficient moves by more than `tol`, which is the SVM itself.
     """
+
+    algorithm: ClassVar[KernelAlgorithm] = HULLER
 
     C: float | None = parameter(
         default=None,
@@ -287,55 +368,3 @@ class HullerClassifier(CachedKernelClassifier):
         allowed=at_least(0, whole=False),
         meaning="Passes end early once none of their steps moves a coefficient by more.",
     )
-
-    def _new_set(self) -> SupportSet:
-        held = empty_set(N_COEFS, 2)
-        held.totals[SCALE : SCALE + 2] = 1.0
-        return held
-
-    def _rule(self) -> HullerRule:
-        slack = 0.0 if self.C is None else 1.0 / self.C
-        n_init = min(self.n_init, self.budget // 2) if self.budget else self.n_init
-        return HullerRule(int(n_init), int(self.n_removal), int(self.budget or 0), float(slack))
-
-    def _coins(self, model: KernelModel, n_rows: int) -> Array:
-        return model.generator.random((n_rows, self.n_removal))
-
-    def _walk(
-        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
-    ) -> int:
-        reached: int = huller_walk(visit, order, coins, model.held, model.rule, first)
-        return reached
-
-    def _foreseen(self, model: KernelModel, coins: Array) -> Array:
-        n = int(model.held.counts[ACTIVE])
-        likely: Array = model.held.active[[likely_pick(coin, n) for coin in coins.ravel()]]
-        return likely
-
-    def _finish(self, training: KernelTraining, model: KernelModel) -> None:
-        """Departure 5."""
-        visit = no_visit(training)
-        for _ in range(0 if self.n_sweeps == "paper" else int(self.n_sweeps)):
-            slots, done = active_slots(model.held).copy(), 0
-            model.generator.shuffle(slots)
-            while done < slots.size:
-                done = huller_sweep(model.held, slots, done)
-                if model.held.counts[WANTED] != NOT_THERE:
-                    bring_lines(training, model, visit, slots[done:])
-
-    def _end_pass(self, model: KernelModel) -> bool:
-        largest = model.held.totals[LARGEST_MOVE]
-        model.held.totals[LARGEST_MOVE] = 0.0
-        return bool(largest <= self.tol)
-
-    def _expand(self, model: KernelModel) -> tuple[Array, float]:
-        held, alone = model.held, one_sided(model)
-        if alone is not None:
-            return np.zeros(held.place.size), alone
-        negative, positive_ = held.totals[SELF : SELF + 2]
-        gap = negative + positive_ - 2 * held.totals[CROSS]
-        least = TOO_NEAR * (abs(negative) + abs(positive_))  # hulls that meet have no gap
-        factor = 2.0 / max(gap, least) if least > 0 else 0.0
-        scales = held.totals[SCALE : SCALE + 2]
-        coefs = scales[1] * held.coef[1] - scales[0] * held.coef[0]
-        return factor * coefs, float(factor * (negative - positive_) / 2)  # Eq. 3

@@ -14,16 +14,14 @@ Papers      Shalev-Shwartz, Singer, Srebro, Cotter (2011), doi:10.1007/s10107-01
             Zhu, Chen, Wang, Zhu, Chen (ICDM 2009), doi:10.1109/ICDM.2009.29
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from polyplane.arrays import Array
 from polyplane.engine.jit import jit
 from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,
-    Visit,
     add_update,
     count,
     is_full,
@@ -33,11 +31,13 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernels.averaged_coefficients import NOW, SumKernelClassifier, SumRule
-from polyplane.estimator.kernels.kernel_training import KernelModel
+from polyplane.estimator.kernel_classifier import KernelClassifier, mean_of_all_steps
 from polyplane.estimator.parameters import at_least, is_flag, parameter, positive, register
+from polyplane.training.job import Settings
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
+from polyplane.training.kernels.sums import NOW, SumRule, sum_algorithm
 
-__all__ = ["KernelPegasosClassifier", "kernel_pegasos_walk"]
+__all__ = ["KERNEL_PEGASOS", "KernelPegasosClassifier", "kernel_pegasos_walk"]
 
 
 @jit
@@ -63,13 +63,36 @@ def kernel_pegasos_walk(visit: Any, order: Any, held: Any, rule: Any, first: Any
     return order.size
 
 
+def rule(settings: Settings) -> SumRule:
+    """Return what the steps follow."""
+    budget, offset = int(settings.budget or 0), float(settings.fit_intercept)
+    return SumRule(float(settings.alpha), budget, bool(settings.average), offset)
+
+
+def walk(rows: Stretch) -> int:
+    """Visit rows of a pack."""
+    held, rule, t = rows.model.held, rows.model.rule, rows.model.n_steps
+    reached: int = kernel_pegasos_walk(rows.visit, rows.order, held, rule, rows.first, t)
+    return reached
+
+
+KERNEL_PEGASOS = sum_algorithm(
+    walk=walk,
+    rule=rule,
+    weight_of_all=lambda n_steps: n_steps * (n_steps + 1.0),
+    scale=lambda model: float(model.rule.alpha * max(model.n_steps, 1)),
+)
+
+
 @register
-class KernelPegasosClassifier(SumKernelClassifier):
+class KernelPegasosClassifier(KernelClassifier):
     """Kernel SVM by Pegasos steps: no cache, no second look at a support vector.
 
     Its support vectors are all rows that ever violated the margin, so that models are large;
     `budget` bounds them.
     """
+
+    algorithm: ClassVar[KernelAlgorithm] = KERNEL_PEGASOS
 
     alpha: float = parameter(
         default=1e-4,
@@ -87,23 +110,4 @@ class KernelPegasosClassifier(SumKernelClassifier):
         allowed=is_flag(),
         meaning="Add 1 to the kernel, which gives f a constant, regularised like the rest.",
     )
-
-    def _chunk_size(self) -> int:
-        return int(self.pack)
-
-    def _rule(self) -> SumRule:
-        return super()._rule()._replace(alpha=float(self.alpha))
-
-    def _walk(
-        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
-    ) -> int:
-        reached: int = kernel_pegasos_walk(
-            visit, order, model.held, model.rule, first, model.n_steps
-        )
-        return reached
-
-    def _weight_of_all(self, n_steps: int) -> float:
-        return n_steps * (n_steps + 1.0)
-
-    def _scale(self, model: KernelModel) -> float:
-        return float(model.rule.alpha * max(model.n_steps, 1))
+    average: bool = mean_of_all_steps()

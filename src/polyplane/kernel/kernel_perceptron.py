@@ -10,14 +10,12 @@ Departures  (1) an update is y times the row's weight;
 Paper       Freund, Schapire (Machine Learning 37, 1999), doi:10.1023/A:1007662407062
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
-from polyplane.arrays import Array
 from polyplane.engine.jit import jit
 from polyplane.engine.support.support_set import (
     ACTIVE,
     MISTAKES,
-    Visit,
     add_update,
     count,
     is_full,
@@ -27,11 +25,13 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at
-from polyplane.estimator.kernels.averaged_coefficients import NOW, SumKernelClassifier
-from polyplane.estimator.kernels.kernel_training import KernelModel
+from polyplane.estimator.kernel_classifier import KernelClassifier, mean_of_all_steps
 from polyplane.estimator.parameters import at_least, is_flag, parameter, register
+from polyplane.training.job import Settings
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
+from polyplane.training.kernels.sums import NOW, SumRule, sum_algorithm
 
-__all__ = ["KernelPerceptronClassifier", "kernel_perceptron_walk"]
+__all__ = ["KERNEL_PERCEPTRON", "KernelPerceptronClassifier", "kernel_perceptron_walk"]
 
 
 @jit
@@ -56,12 +56,30 @@ def kernel_perceptron_walk(visit: Any, order: Any, held: Any, rule: Any, first: 
     return order.size
 
 
+def rule(settings: Settings) -> SumRule:
+    """Return what the steps follow."""
+    budget, offset = int(settings.budget or 0), float(settings.fit_intercept)
+    return SumRule(0.0, budget, bool(settings.average), offset)
+
+
+def walk(rows: Stretch) -> int:
+    """Visit rows of a chunk (Fig. 1)."""
+    held, rule, t = rows.model.held, rows.model.rule, rows.model.n_steps
+    reached: int = kernel_perceptron_walk(rows.visit, rows.order, held, rule, rows.first, t)
+    return reached
+
+
+KERNEL_PERCEPTRON = sum_algorithm(walk=walk, rule=rule, weight_of_all=float)
+
+
 @register
-class KernelPerceptronClassifier(SumKernelClassifier):
+class KernelPerceptronClassifier(KernelClassifier):
     """Averaged kernel perceptron: the simplest of all, quick in its first pass.
 
     It needs about ten passes to come close to an SVM, and keeps every row it was ever wrong on.
     """
+
+    algorithm: ClassVar[KernelAlgorithm] = KERNEL_PERCEPTRON
 
     max_iter: int = parameter(default=10, allowed=at_least(1), meaning="Passes over the rows.")
     fit_intercept: bool = parameter(
@@ -69,14 +87,4 @@ class KernelPerceptronClassifier(SumKernelClassifier):
         allowed=is_flag(),
         meaning="Add 1 to the kernel, which gives f a constant. The paper has none.",
     )
-
-    def _walk(
-        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
-    ) -> int:
-        reached: int = kernel_perceptron_walk(
-            visit, order, model.held, model.rule, first, model.n_steps
-        )
-        return reached
-
-    def _weight_of_all(self, n_steps: int) -> float:
-        return float(n_steps)
+    average: bool = mean_of_all_steps()

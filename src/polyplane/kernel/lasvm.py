@@ -18,7 +18,7 @@ Paper       Bordes, Ertekin, Weston, Bottou (JMLR 6, 2005),
             https://www.jmlr.org/papers/v6/bordes05a.html
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from polyplane.engine.support.support_set import (
     SLOTS,
     WANTED,
     SupportSet,
-    Visit,
     count,
     empty_set,
     is_full,
@@ -46,20 +45,14 @@ from polyplane.engine.support.support_set import (
     weighted_sum,
 )
 from polyplane.engine.tiles import at, put
-from polyplane.estimator.kernels.kernel_classifier import (
-    NO_COINS,
-    CachedKernelClassifier,
-    one_sided,
-)
-from polyplane.estimator.kernels.kernel_training import (
-    KernelModel,
-    KernelTraining,
-    bring_lines,
-    no_visit,
-)
+from polyplane.estimator.kernel_classifier import CachedKernelClassifier
 from polyplane.estimator.parameters import is_flag, parameter, positive, register, whole
+from polyplane.training.job import Settings
+from polyplane.training.kernels.algorithm import NO_COINS, KernelAlgorithm, Stretch
+from polyplane.training.kernels.lines import bring_lines, no_visit
+from polyplane.training.kernels.state import KernelModel, KernelTraining, one_sided
 
-__all__ = ["LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
+__all__ = ["LASVM", "LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
 
 TOP, BOTTOM, IDLE = 0, 1, 2  # of the totals: slots, or NOT_THERE; vectors of coefficient 0
 FLAT = 1e-10  # of K(x, x): two vectors that are one
@@ -288,6 +281,66 @@ def lasvm_finish(held: Any, tol: Any, n_steps: Any) -> Any:
     return not violates(vectors, tol)
 
 
+def new_set() -> SupportSet:
+    """Return an empty set, with neither a top nor a bottom."""
+    held = empty_set(1, 1)
+    held.totals[[TOP, BOTTOM]] = NOT_THERE
+    return held
+
+
+def rule(settings: Settings) -> LaSVMRule:
+    """Return what the steps follow."""
+    n_reprocess, budget = int(settings.n_reprocess), int(settings.budget or 0)
+    return LaSVMRule(float(settings.C), float(settings.tol), n_reprocess, budget)
+
+
+def walk(rows: Stretch) -> int:
+    """PROCESS and REPROCESS the rows of a chunk."""
+    held, rule = rows.model.held, rows.model.rule
+    reached: int = lasvm_walk(rows.visit, rows.order, held, rule, rows.first)
+    return reached
+
+
+def foreseen(model: KernelModel, coins: Array) -> Array:
+    """Return the vectors whose gradients are next to the extremes."""
+    held = model.held
+    score, coef = held.scores[0], held.coef[0]
+    rising = np.flatnonzero(coef < held.high)
+    falling = np.flatnonzero(coef > held.low)
+    ends = (
+        rising[np.argsort(-score[rising])[:LIKELY]],
+        falling[np.argsort(score[falling])[:LIKELY]],
+    )
+    return np.concatenate(ends)
+
+
+def complete(training: KernelTraining, model: KernelModel, settings: Settings) -> None:
+    """REPROCESS until no pair of support vectors violates by more than `tol`."""
+    visit = no_visit(training)
+    while not lasvm_finish(model.held, model.rule.tol, STEPS_AT_ONCE):
+        if model.held.counts[WANTED] != NOT_THERE:
+            bring_lines(training, model, visit, foreseen(model, NO_COINS))
+
+
+def finish(model: KernelModel) -> tuple[Array, float]:
+    """Return the coefficients, and b between the extreme gradients."""
+    held, alone = model.held, one_sided(model)
+    if alone is not None:
+        return np.zeros(held.place.size), alone
+    ends = [int(slot) for slot in held.totals[[TOP, BOTTOM]] if slot != NOT_THERE]
+    return held.coef[0], float(np.mean(held.scores[0, ends])) if ends else 0.0
+
+
+LASVM = KernelAlgorithm(
+    walk=walk,
+    rule=rule,
+    finish=finish,
+    new_set=new_set,
+    foreseen=foreseen,
+    complete=complete,
+)
+
+
 @register
 class LaSVMClassifier(CachedKernelClassifier):
     """Online kernel SVM with linear slack: after `finish` it is the ordinary SVM.
@@ -295,6 +348,8 @@ class LaSVMClassifier(CachedKernelClassifier):
     One pass over the rows and a finish come close to what an SVM solver reaches on all rows at
     once. `fit` finishes by itself; after `partial_fit` call `finish` when the stream pauses.
     """
+
+    algorithm: ClassVar[KernelAlgorithm] = LASVM
 
     C: float = parameter(
         default=1.0,
@@ -316,51 +371,3 @@ class LaSVMClassifier(CachedKernelClassifier):
         allowed=is_flag(),
         meaning="Let `fit` end with REPROCESS until no pair violates.",
     )
-
-    def _finishes(self) -> bool:
-        return bool(self.finishes)
-
-    def _finish(self, training: KernelTraining, model: KernelModel) -> None:
-        """REPROCESS until no pair of support vectors violates by more than `tol`."""
-        visit = no_visit(training)
-        while not lasvm_finish(model.held, model.rule.tol, STEPS_AT_ONCE):
-            if model.held.counts[WANTED] != NOT_THERE:
-                bring_lines(training, model, visit, self._foreseen(model, NO_COINS))
-
-    def _new_set(self) -> SupportSet:
-        held = empty_set(1, 1)
-        held.totals[[TOP, BOTTOM]] = NOT_THERE
-        return held
-
-    def _totals_of_slots(self) -> tuple[int, ...]:
-        return TOP, BOTTOM
-
-    def _rule(self) -> LaSVMRule:
-        return LaSVMRule(
-            float(self.C), float(self.tol), int(self.n_reprocess), int(self.budget or 0)
-        )
-
-    def _walk(
-        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
-    ) -> int:
-        reached: int = lasvm_walk(visit, order, model.held, model.rule, first)
-        return reached
-
-    def _foreseen(self, model: KernelModel, coins: Array) -> Array:
-        """The vectors whose gradients are next to the extremes."""
-        held = model.held
-        score, coef = held.scores[0], held.coef[0]
-        rising = np.flatnonzero(coef < held.high)
-        falling = np.flatnonzero(coef > held.low)
-        ends = (
-            rising[np.argsort(-score[rising])[:LIKELY]],
-            falling[np.argsort(score[falling])[:LIKELY]],
-        )
-        return np.concatenate(ends)
-
-    def _expand(self, model: KernelModel) -> tuple[Array, float]:
-        held, alone = model.held, one_sided(model)
-        if alone is not None:
-            return np.zeros(held.place.size), alone
-        ends = [int(slot) for slot in held.totals[[TOP, BOTTOM]] if slot != NOT_THERE]
-        return held.coef[0], float(np.mean(held.scores[0, ends])) if ends else 0.0

@@ -44,7 +44,6 @@ from polyplane.engine.support.support_set import (
     MISTAKES,
     OF_SIDE,
     SLOTS,
-    Visit,
     count,
     gathered_sum,
     spans_of_set,
@@ -53,21 +52,23 @@ from polyplane.engine.support.support_set import (
     with_room,
 )
 from polyplane.engine.tiles import at, put, span
-from polyplane.estimator.fitting.progress import Report
-from polyplane.estimator.input.tables import width_of
-from polyplane.estimator.input.validation import TrainingData, weighty
-from polyplane.estimator.kernels.averaged_coefficients import NOW, SumKernelClassifier
-from polyplane.estimator.kernels.kernel_training import (
-    KernelCourse,
-    KernelModel,
-    KernelTraining,
-    Walker,
-    learn_chunk,
+from polyplane.estimator.kernel_classifier import (
+    KernelClassifier,
+    constant_in_kernel,
+    mean_of_all_steps,
 )
 from polyplane.estimator.parameters import at_least, one_of, parameter, positive, register
 from polyplane.model.kernels.kernel_values import KernelRows, kernel_block, rows_at_hand
+from polyplane.training.job import Settings
+from polyplane.training.kernels.algorithm import KernelAlgorithm, Stretch
+from polyplane.training.kernels.chunks import learn_chunk
+from polyplane.training.kernels.family import KernelJob, learn_in_chunks
+from polyplane.training.kernels.state import KernelModel, KernelTraining
+from polyplane.training.kernels.sums import NOW, sum_algorithm
+from polyplane.training.rows import TrainingData, weighty
+from polyplane.training.work.progress import Report
 
-__all__ = ["NystromClassifier", "inverse_of", "nystrom_walk"]
+__all__ = ["NYSTROM", "NystromClassifier", "inverse_of", "nystrom_walk"]
 
 LEAST_EIGENVALUE = 1e-6  # of the largest: kernel values are float32
 ROWS_PER_LANDMARK, LEAST_ROWS = 40, 3_000  # that k-means looks at
@@ -160,126 +161,61 @@ def nystrom_walk(
     return order.size
 
 
-@register
-class NystromClassifier(SumKernelClassifier):
-    """A linear machine on features of a kernel: as large as its landmarks, whatever the rows.
+# ---- landmarks ---------------------------------------------------------------------------
 
-    `fit` draws the landmarks from all rows; in a stream they are the first rows.
-    """
 
-    budget: ClassVar[None] = None  # type: ignore[misc]  # landmarks are as many as they are
-    n_landmarks: int = parameter(
-        default=256,
-        allowed=at_least(1),
-        meaning=(
-            "Rows around which the kernel is taken: more come closer to the kernel machine, in "
-            "time that grows with their square where a row makes a step."
-        ),
+def start(job: KernelJob, training: KernelTraining, data: TrainingData) -> None:
+    """Choose the landmarks of a fit, from all rows."""
+    if training.support.size == 0 and training.course is not None:
+        members = weighty(np.arange(data.labels.size), data.weights)
+        chosen = _chosen_rows(job.settings, data.rows, members, training)
+        rows = _rows(data, chosen, training.course.first_number)
+        kernel_block(training.kernel, rows, rows, 1, False)  # which looks at its values
+        _append(training, rows)
+        _hold(training, rows.size)
+
+
+def _chosen_rows(settings: Settings, rows: Rows, members: Array, training: KernelTraining) -> Array:
+    """Return the numbers of the rows that become landmarks."""
+    generator = np.random.default_rng([training.seed, 0])
+    drawn, n_landmarks = generator.permutation(members), settings.n_landmarks
+    if settings.landmarks == "uniform" or drawn.size <= n_landmarks:
+        return np.sort(drawn[:n_landmarks])
+    some = drawn[: max(LEAST_ROWS, ROWS_PER_LANDMARK * n_landmarks)]
+    points = matrix_of(packed(rows, some), training.n_columns)
+    seed = int(generator.integers(2**31))
+    search = MiniBatchKMeans(
+        n_landmarks, n_init=1, batch_size=AT_ONCE, max_iter=30, random_state=seed
     )
-    landmarks: str = parameter(
-        default="kmeans",
-        allowed=one_of("kmeans", "uniform"),
-        meaning=(
-            "How `fit` finds them: rows nearest to centres of k-means, or rows drawn at random. In "
-            "a stream they are its first rows."
-        ),
-    )
-    machine: str = parameter(
-        default="pegasos",
-        allowed=one_of("pegasos", "PA-I", "PA-II"),
-        meaning="The linear machine on the features: Pegasos, or Passive-Aggressive.",
-    )
-    alpha: float = parameter(
-        default=1e-4,
-        allowed=positive(),
-        meaning="Regularisation of 'pegasos', lambda of the papers. Larger is smoother.",
-    )
-    C: float = parameter(
-        default=1.0,
-        allowed=positive(),
-        meaning="Aggressiveness of 'PA-I' and 'PA-II': smaller is less misled by noise.",
-    )
-    max_iter: int = parameter(default=5, allowed=at_least(1), meaning="Passes over the rows.")
+    with threadpool_limits(1):  # sums are always made in one order
+        centres = search.fit(points).cluster_centers_
+        nearest = np.unique(pairwise_distances_argmin(centres, points))
+    others = np.setdiff1d(np.arange(some.size), nearest)  # where centres share a row
+    return np.sort(some[np.append(nearest, others[: n_landmarks - nearest.size])])
 
-    # ---- landmarks -----------------------------------------------------------------------
 
-    def _set_out(self, training: KernelTraining, data: TrainingData) -> KernelCourse:
-        course = super()._set_out(training, data)
-        if training.support.size == 0:
-            members = weighty(np.arange(data.labels.size), data.weights)
-            chosen = self._chosen_rows(data.rows, members, training.seed)
-            rows = _rows(data, chosen, course.first_number)
-            kernel_block(training.kernel, rows, rows, 1, False)  # which looks at its values
-            _append(training, rows)
-            _hold(training, rows.size)
-        return course
-
-    def _chosen_rows(self, rows: Rows, members: Array, seed: int) -> Array:
-        """Numbers of the rows that become landmarks."""
-        generator = np.random.default_rng([seed, 0])
-        drawn = generator.permutation(members)
-        if self.landmarks == "uniform" or drawn.size <= self.n_landmarks:
-            return np.sort(drawn[: self.n_landmarks])
-        some = drawn[: max(LEAST_ROWS, ROWS_PER_LANDMARK * self.n_landmarks)]
-        points = matrix_of(packed(rows, some), width_of(self))
-        search = MiniBatchKMeans(
-            self.n_landmarks, n_init=1, batch_size=AT_ONCE, max_iter=30,
-            random_state=int(generator.integers(2**31)),
-        )  # fmt: skip
-        with threadpool_limits(1):  # sums are always made in one order
-            centres = search.fit(points).cluster_centers_
-            nearest = np.unique(pairwise_distances_argmin(centres, points))
-        others = np.setdiff1d(np.arange(some.size), nearest)  # where centres share a row
-        return np.sort(some[np.append(nearest, others[: self.n_landmarks - nearest.size])])
-
-    def _pass(
-        self,
-        training: KernelTraining,
-        data: TrainingData,
-        order: Array,
-        first_number: int,
-        report: Report,
-    ) -> None:
-        _hold(training, self.n_landmarks)  # problems that are new
-        n_first = 0
-        if training.course is None:  # a stream, whose first rows are landmarks
-            n_first = min(order.size, _limit(training) - training.support.size)
-        walker = Walker(self._walk, self._coins, self._foreseen, False)
-        for k in range(n_first):
-            rows = _rows(data, order[k : k + 1], first_number)
-            kernel_block(training.kernel, training.support, rows, 1, True)
-            _append(training, rows)
-            _hold(training, self.n_landmarks)
-            learn_chunk(training, data, order[k : k + 1], first_number, walker, 1, report)
-        if order.size > n_first:
-            inverse_of(training)  # once, before threads ask for it
-            super()._pass(training, data, order[n_first:], first_number, report)
-
-    # ---- steps ---------------------------------------------------------------------------
-
-    def _rule(self) -> Any:
-        averages, offset = bool(self.average), self._offset()
-        if self.machine == "pegasos":
-            return PegasosSteps(float(self.alpha), averages, offset)
-        if self.machine == "PA-I":
-            return PassiveAggressiveSteps(float(self.C), 0.0, averages, offset)
-        return PassiveAggressiveSteps(math.inf, 1 / (2 * float(self.C)), averages, offset)
-
-    def _walk(
-        self, model: KernelModel, visit: Visit, order: Array, coins: Array, first: int
-    ) -> int:
-        inverse = inverse_of(self._training)
-        reached: int = nystrom_walk(
-            visit, order, model.held, inverse, model.rule, first, model.n_steps
-        )
-        return reached
-
-    def _weight_of_all(self, n_steps: int) -> float:
-        return n_steps * (n_steps + 1.0)
-
-    def _scale(self, model: KernelModel) -> float:
-        is_sum = isinstance(model.rule, PassiveAggressiveSteps)
-        return 1.0 if is_sum else float(model.rule.alpha * max(model.n_steps, 1))
+def learn(
+    job: KernelJob,
+    training: KernelTraining,
+    data: TrainingData,
+    order: Array,
+    first_number: int,
+    report: Report,
+) -> None:
+    """Visit rows; the first of a stream become landmarks, one by one."""
+    n_landmarks, n_first = job.settings.n_landmarks, 0
+    _hold(training, n_landmarks)  # problems that are new
+    if training.course is None:
+        n_first = min(order.size, _limit(training) - training.support.size)
+    for k in range(n_first):
+        rows = _rows(data, order[k : k + 1], first_number)
+        kernel_block(training.kernel, training.support, rows, 1, True)
+        _append(training, rows)
+        _hold(training, n_landmarks)
+        learn_chunk(training, data, order[k : k + 1], first_number, job.algorithm, 1, report)
+    if order.size > n_first:
+        inverse_of(training)  # once, before threads ask for it
+        learn_in_chunks(job, training, data, order[n_first:], first_number, report)
 
 
 def _rows(data: TrainingData, which: Array, first_number: int) -> KernelRows:
@@ -322,11 +258,11 @@ def inverse_of(training: KernelTraining) -> Array:
     """K_mm^-1 of all landmarks or, until they are complete, of the first 2^k of them."""
     n = training.support.size
     n_used = n if n == _limit(training) else 1 << (n.bit_length() - 1)
-    known: tuple[int, Array] | None = training.__dict__.get("_inverse")
+    known: tuple[int, Array] | None = training.derived
     if known is None or known[0] != n_used:
         first = training.support.chosen(np.arange(n_used))
         values = kernel_block(training.kernel, first, first, 1, False)[:, :n_used]
-        known = training.__dict__["_inverse"] = n_used, _inverse(values.astype(np.float64))
+        known = training.derived = n_used, _inverse(values.astype(np.float64))
     return known[1]
 
 
@@ -337,3 +273,85 @@ def _inverse(gram: Array) -> Array:
         kept = values > LEAST_EIGENVALUE * max(values[-1], 0)
         inverse: Array = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
     return np.ascontiguousarray(inverse)
+
+
+# ---- steps -------------------------------------------------------------------------------
+
+
+def rule(settings: Settings) -> PegasosSteps | PassiveAggressiveSteps:
+    """Return what the steps follow."""
+    averages, offset = bool(settings.average), float(settings.fit_intercept)
+    if settings.machine == "pegasos":
+        return PegasosSteps(float(settings.alpha), averages, offset)
+    if settings.machine == "PA-I":
+        return PassiveAggressiveSteps(float(settings.C), 0.0, averages, offset)
+    return PassiveAggressiveSteps(math.inf, 1 / (2 * float(settings.C)), averages, offset)
+
+
+def walk(rows: Stretch) -> int:
+    """Visit rows of a chunk."""
+    held, rule, t = rows.model.held, rows.model.rule, rows.model.n_steps
+    inverse = inverse_of(rows.training)
+    reached: int = nystrom_walk(rows.visit, rows.order, held, inverse, rule, rows.first, t)
+    return reached
+
+
+def scale(model: KernelModel) -> float:
+    """Return what the sums are divided by."""
+    is_sum = isinstance(model.rule, PassiveAggressiveSteps)
+    return 1.0 if is_sum else float(model.rule.alpha * max(model.n_steps, 1))
+
+
+NYSTROM = sum_algorithm(
+    walk=walk,
+    rule=rule,
+    start=start,
+    learn=learn,
+    weight_of_all=lambda n_steps: n_steps * (n_steps + 1.0),
+    scale=scale,
+)
+
+
+@register
+class NystromClassifier(KernelClassifier):
+    """A linear machine on features of a kernel: as large as its landmarks, whatever the rows.
+
+    `fit` draws the landmarks from all rows; in a stream they are the first rows.
+    """
+
+    algorithm: ClassVar[KernelAlgorithm] = NYSTROM
+    budget: ClassVar[None] = None  # type: ignore[misc]  # landmarks are as many as they are
+    n_landmarks: int = parameter(
+        default=256,
+        allowed=at_least(1),
+        meaning=(
+            "Rows around which the kernel is taken: more come closer to the kernel machine, in "
+            "time that grows with their square where a row makes a step."
+        ),
+    )
+    landmarks: str = parameter(
+        default="kmeans",
+        allowed=one_of("kmeans", "uniform"),
+        meaning=(
+            "How `fit` finds them: rows nearest to centres of k-means, or rows drawn at random. In "
+            "a stream they are its first rows."
+        ),
+    )
+    machine: str = parameter(
+        default="pegasos",
+        allowed=one_of("pegasos", "PA-I", "PA-II"),
+        meaning="The linear machine on the features: Pegasos, or Passive-Aggressive.",
+    )
+    alpha: float = parameter(
+        default=1e-4,
+        allowed=positive(),
+        meaning="Regularisation of 'pegasos', lambda of the papers. Larger is smoother.",
+    )
+    C: float = parameter(
+        default=1.0,
+        allowed=positive(),
+        meaning="Aggressiveness of 'PA-I' and 'PA-II': smaller is less misled by noise.",
+    )
+    max_iter: int = parameter(default=5, allowed=at_least(1), meaning="Passes over the rows.")
+    fit_intercept: bool = constant_in_kernel()
+    average: bool = mean_of_all_steps()

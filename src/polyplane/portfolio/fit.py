@@ -1,6 +1,6 @@
 """The steps of a fit of PolyplaneClassifier, each one function: split, try, blend, refit.
 
-What is folded in the end is the work of who predicts (`estimator/blended/folding.py`). A fit that
+What is folded in the end is the work of who predicts (`training/blended/folding.py`). A fit that
 was interrupted takes its steps again from the first that had not ended.
 """
 
@@ -12,9 +12,6 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.data.table.statistics import KeyedRows, TargetStatistics
-from polyplane.estimator.blended.training import BlendedTraining, Member
-from polyplane.estimator.fitting.progress import progress, silence
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.portfolio.blend import calibration_of, weights_of_recipes
 from polyplane.portfolio.expected import Expected, Score, cross_fitted
 from polyplane.portfolio.label_statistics import LabelStatistics, label_statistics, widened
@@ -37,6 +34,9 @@ from polyplane.portfolio.trials import (
     ranks_of,
     tried_recipes,
 )
+from polyplane.training.blended.training import BlendedTraining, Member
+from polyplane.training.rows import TrainingData
+from polyplane.training.work.progress import progress, silence
 
 __all__ = ["GivenRows", "PortfolioFit", "blended_members", "refit_members", "split_rows"]
 

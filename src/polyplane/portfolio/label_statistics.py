@@ -27,7 +27,7 @@ from polyplane.data.table.statistics import (
 )
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import CsrRows, count_rows, csr_rows_of, packed
-from polyplane.estimator.input.validation import TrainingData
+from polyplane.training.rows import TrainingData
 
 __all__ = ["LabelStatistics", "label_statistics", "widened"]
 

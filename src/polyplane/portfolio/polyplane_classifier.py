@@ -6,7 +6,7 @@ Algorithm   (1) Split: up to 10,000 rows to try on, up to 20,000 others to judge
             (2) Try: every recipe of the table (`recipes.py`) is trained once.
             (3) Blend: greedy selection with repetition by log-loss, in scores (`blend.py`).
             (4) Refit: the chosen recipes are trained on all rows.
-            (5) Fold: all of them become one model (`estimator/blended/folding.py`).
+            (5) Fold: all of them become one model (`training/blended/folding.py`).
 Estimate    the error to expect is that of the blend on the judged rows, cross-fitted
             (`expected.py`).
 Streams     `partial_fit` without a fit is one training with the settings `STREAM`; after a fit it
@@ -15,9 +15,7 @@ Streams     `partial_fit` without a fit is one training with the settings `STREA
 
 import importlib
 import importlib.util
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,47 +25,29 @@ from sklearn.utils.validation import check_is_fitted
 from polyplane.arrays import Array
 from polyplane.data.table.statistics import TargetStatistics
 from polyplane.engine.order import in_place
-from polyplane.engine.rows.storage import Rows
-from polyplane.estimator.blended.folding import folded_of
-from polyplane.estimator.blended.training import BlendedTraining, Member
-from polyplane.estimator.fitting.progress import progress
-from polyplane.estimator.fitting.resuming import check_can_resume, check_same_rows, seen_rows
+from polyplane.estimator.answers.plane_answers import PlanePrediction
+from polyplane.estimator.fitting.kept_rows import forget_rows, keep_some_rows
+from polyplane.estimator.fitting.restoring import (
+    check_can_resume,
+    check_same_rows,
+    restoring,
+    training_of,
+)
 from polyplane.estimator.fitting.streams import RowStream, check_alone, fit_stream, forget_stream
-from polyplane.estimator.fitting.thread_safety import reads, writes
-from polyplane.estimator.input.known_classes import known_classes
+from polyplane.estimator.fitting.thread_safety import writes
 from polyplane.estimator.input.tables import keep_keys_again, layout_of, take_keys, width_of
 from polyplane.estimator.input.validation import (
-    TrainingData,
-    all_or_nothing,
     check_class_weights,
-    codes_of,
+    check_weights_are_known,
     read_matrix,
     read_matrix_and_labels,
     read_training,
-    weighty,
 )
-from polyplane.estimator.online_classifier import (
-    A_NUMBER_OF_THREADS,
-    OnlineClassifier,
-    training_of,
-)
-from polyplane.estimator.parameters import (
-    Range,
-    check_parameters,
-    parameter,
-    register,
-    whole,
-)
-from polyplane.estimator.planes.kept_rows import forget_rows, keep_some_rows
-from polyplane.estimator.planes.prediction import PlanePrediction
-from polyplane.hyperplane.soft_planes import (
-    SoftPlanesClassifier,
-    mean_weight_is_one,
-)
-from polyplane.model.format.checks import need
-from polyplane.model.input.column_maps import ColumnMap
+from polyplane.estimator.online_classifier import A_NUMBER_OF_THREADS, OnlineClassifier
+from polyplane.estimator.parameters import Range, check_parameters, parameter, register, whole
+from polyplane.estimator.shell import job_of
+from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 from polyplane.model.plane_record import PlaneRecord
-from polyplane.model.prediction import Features, FittedModel
 from polyplane.portfolio.blend import matching_factor
 from polyplane.portfolio.expected import Expected
 from polyplane.portfolio.fit import (
@@ -87,6 +67,15 @@ from polyplane.portfolio.recipes import (
 from polyplane.portfolio.trials import (
     scores_of_member,
 )
+from polyplane.training.blended.training import BlendAlgorithm, BlendedTraining, Member
+from polyplane.training.finished import check_can_learn_on
+from polyplane.training.job import NewRows
+from polyplane.training.planes.family import PLANES, meet_chunk
+from polyplane.training.planes.passes import learn_chunk
+from polyplane.training.rows import TrainingData, codes_of, mean_weight_is_one, weighty
+from polyplane.training.state import known_classes
+from polyplane.training.work.interruption import seen_rows
+from polyplane.training.work.progress import progress
 
 __all__ = ["PolyplaneClassifier", "with_member"]
 
@@ -100,13 +89,6 @@ def _are_recipes(value: Any) -> bool:
         return len(value) > 0 and all(isinstance(one, Mapping) for one in value.values())
     names = {recipe.name for recipe in RECIPES}
     return isinstance(value, list | tuple) and len(value) > 0 and set(value) <= names
-
-
-@dataclass
-class OwnColumns:
-    """What a training of which only the finished model is known keeps beside it."""
-
-    columns: ColumnMap | None
 
 
 @register
@@ -141,9 +123,10 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         meaning="Threads for recipes side by side and for prediction; -1 uses all cores.",
     )
 
-    COMPUTED_FROM_ROWS: ClassVar[tuple[str, ...]] = ()
+    algorithm: ClassVar[BlendAlgorithm] = BlendAlgorithm()
+    family: ClassVar[Any] = PLANES  # of its members
     KEEPS_KEYS: ClassVar[bool] = True  # of tables, for target statistics
-    combine: ClassVar[str] = "soft"  # type: ignore[misc]
+    combine: ClassVar[str] = "soft"
     shuffle: ClassVar[bool] = True  # of streams
     warm_start: ClassVar[bool] = False  # of streams
 
@@ -163,7 +146,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             check_alone(self, y=y, sample_weight=sample_weight, eval_set=eval_set)
             forget_rows(self)
             return fit_stream(self, X)
-        with self._undone_by_errors():
+        with restoring(self):
             check_parameters(self)
             check_recipes(self.recipes)
             given, labels = self._read_rows(X, y, sample_weight, eval_set, None)
@@ -180,9 +163,9 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
                 rows_seen=seen_rows(data.labels),
                 are_recipes_chosen=False,
             )
-            self.classes_, self.n_iter_ = self._training.classes, 0
+            self.classes_ = self._training.classes
             self._run(given)
-        keep_some_rows(self, X)
+            keep_some_rows(self, X)
         return self
 
     @writes
@@ -196,59 +179,57 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight, eval_set=eval_set)
             return fit_stream(self, X, resumes=True)
-        with all_or_nothing(self):
+        with restoring(self):
             check_is_fitted(self)
             check_parameters(self)
+            check_can_learn_on(self)
             training: BlendedTraining = self._training
             check_can_resume(self, training.is_unfinished)
             known = training.labels
             keep_keys_again(self)
             given, _ = self._read_rows(X, y, sample_weight, eval_set, known)
             check_same_rows(self, seen_rows(given.data.labels), training.rows_seen)
-        self._run(given)
+            self._run(given)
         return self
 
     @writes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of X once, in the order given; new classes and columns are welcome."""
-        with all_or_nothing(self), ExitStack() as members_are_restored:
+        with restoring(self):
             check_parameters(self)
-            goes_on = hasattr(self, "_training")
-            before = self._training if goes_on else None
-            if self.class_weight == "balanced":
-                raise ValueError(
-                    'class_weight="balanced" needs all rows at once, not a stream: give a dict of '
-                    "weights."
-                )
+            check_can_learn_on(self)
+            check_weights_are_known(self)
+            before: BlendedTraining | None = vars(self).get("_training")
             known = None if before is None else before.labels
             data, labels = read_training(self, X, y, classes, sample_weight, known, 1.0, True)
             if before is None:
                 self._forget("_fit_report", "_trial_estimators")
-                self._training = self._begun_stream(labels)
-                self.n_iter_ = 1
-            training: BlendedTraining = self._training
-            training.members = training.blended
-            training.interim, training.are_recipes_chosen = None, True
-            for member in training.members:
-                if member.training is not None:
-                    members_are_restored.enter_context(all_or_nothing(member.estimator))
-                member.estimator.n_features_in_ = width_of(self)
+            training = before or self._begun_stream(labels)
+            rows = NewRows(data, labels, width_of(self), training.seed, is_chunk=True)
+            members = weighty(in_place(data.labels.size), data.weights)
             chunks = [
-                member.estimator.meet_chunk(data, labels, training.seed)
-                for member in training.members
+                (member, job, *meet_chunk(job, member.training, rows, members))
+                for member in training.blended
+                for job in [job_of(member.estimator, {})]
             ]
-            training.known = known_classes(labels)
-            training.n_columns, self.classes_ = width_of(self), training.classes
-        with progress(type(self).__name__, data.labels.size, bool(self.verbose)) as report:
-            for member, chunk in zip(training.members, chunks, strict=True):
-                member.estimator.learn_chunk(*chunk, report)
+            self._training = training
+            training.members = [member for member, *_ in chunks]
+            training.interim, training.are_recipes_chosen = None, True
+            training.known, training.n_columns = known_classes(labels), width_of(self)
+            self.classes_ = training.classes
+            for member, _, reached, *_ in chunks:
+                member.estimator._training = reached
+                member.estimator.n_features_in_ = width_of(self)
+            with progress(type(self).__name__, data.labels.size, bool(self.verbose)) as report:
+                for _, job, reached, seen, own in chunks:
+                    learn_chunk(job, reached, seen, own, report)
         return self
 
     def _begun_stream(self, labels: Array) -> BlendedTraining:
         """Return a training with one member, before its first row."""
         seed = self._draw_seed()
         algorithm = SoftPlanesClassifier(**STREAM, random_state=seed, n_jobs=self.n_jobs)
-        training = BlendedTraining("joint", seed, known_classes(labels), width_of(self))
+        training = BlendedTraining("joint", seed, known_classes(labels), width_of(self), 1)
         training.members = [Member("stream", 1.0, 1.0, algorithm)]
         return training
 
@@ -275,7 +256,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
             training.interim, training.are_recipes_chosen = None, True
             self._trial_estimators, self._fit_report = fit.estimators, fit.report
         refit_members(fit, rows)
-        self.n_iter_ = max(int(member.estimator.n_iter_) for member in training.members)
+        training.n_passes = max(int(one.estimator.n_iter_) for one in training.members)
         self._fit_report = fit.report
         self._forget("_trial_estimators")
 
@@ -283,22 +264,6 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         """Have rows of tables read with these target statistics, or without any."""
         self.layout_.statistics = statistics
         return width_of(self)
-
-    @contextmanager
-    def _undone_by_errors(self) -> Iterator[None]:
-        """Restore the estimator after an error; Ctrl-C keeps what predicts already."""
-        state: Any = vars(self)
-        before = dict(state)
-        try:
-            yield
-        except BaseException as error:
-            has_begun = vars(self).get("_training") is not before.get("_training")
-            is_kept = isinstance(error, KeyboardInterrupt) and has_begun
-            is_kept = is_kept and len(self._training.blended) > 0
-            if not is_kept:
-                state.clear()
-                state.update(before)
-            raise
 
     def _forget(self, *names: str) -> None:
         state: Any = vars(self)
@@ -310,25 +275,6 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     def member_of(self, settings: dict[str, Any]) -> SoftPlanesClassifier:
         """Return a member with given settings, not trained."""
         return SoftPlanesClassifier(**settings)
-
-    def _take_features(self, model: FittedModel) -> None:
-        is_mapped = model.features is not None and model.features.columns is not None
-        need(is_mapped, "features are of another algorithm")
-
-    def _own_of_fitted(self, model: FittedModel) -> Any:
-        return OwnColumns(None if model.features is None else model.features.columns)
-
-    def _is_soft(self) -> bool:
-        return True
-
-    @property
-    def _found(self) -> dict[str, Any]:
-        """No parameter is left to the fit."""
-        return {}
-
-    @_found.setter
-    def _found(self, found: Any) -> None:
-        need(not found, "settings were found of other parameters")
 
     # ---- what is checked ---------------------------------------------------------------------
 
@@ -372,42 +318,12 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
 
     # ---- prediction --------------------------------------------------------------------------
 
-    def _record_of(self, training: Any) -> PlaneRecord:
-        if not isinstance(training, BlendedTraining):  # of a file without its training part
-            record: PlaneRecord = training.record(None, self.combine)
-            return record
-        return folded_of(training).record
+    def _reached(self) -> PlaneRecord:
+        training: BlendedTraining = self._training
+        return training.folded.record
 
-    def _columns(self, training: Any) -> ColumnMap:
-        columns: ColumnMap
-        if not isinstance(training, BlendedTraining):
-            columns = training.own.columns
-        else:
-            columns = folded_of(training).columns
-        return columns
-
-    def _prediction_rows(self, training: Any, rows: Any) -> Rows:
-        return self._columns(training).for_prediction(rows._replace(constant=np.float32(1)))
-
-    def _features(self, training: Any) -> Features:
-        return Features(1.0, columns=self._columns(training))
-
-    def _by_column(self, training: Any, planes: Array) -> Array:
-        columns = self._columns(training)
-        if columns.used is None:
-            return planes
-        spread: Array = columns.spread(np.vstack([planes[:, 0], planes.T]))[1:].T
-        return spread
-
-    @reads
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class."""
-        return self._record().probabilities(*self._read(X))
-
-    @reads
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class."""
-        return self._record().log_probabilities(*self._read(X))
+    def complete_stream(self) -> None:
+        """Do nothing: members have no end."""
 
     # ---- what a fit knows --------------------------------------------------------------------
 

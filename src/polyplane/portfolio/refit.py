@@ -13,16 +13,16 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.order import in_place
-from polyplane.estimator.blended.training import Member
-from polyplane.estimator.fitting.progress import Report
-from polyplane.estimator.fitting.resuming import interrupts_wait
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.validation import TrainingData
 from polyplane.hyperplane.soft_planes import complete_on, train_on_all
 from polyplane.portfolio.blend import calibration_of, matching_factor
 from polyplane.portfolio.expected import Score, score_of
 from polyplane.portfolio.split import taken
 from polyplane.portfolio.trials import Views, scores_of_member
+from polyplane.training.blended.training import Member
+from polyplane.training.rows import TrainingData
+from polyplane.training.work.interruption import interrupts_wait
+from polyplane.training.work.progress import Report
+from polyplane.training.work.side_by_side import for_each
 
 __all__ = ["Matched", "refit", "settle"]
 

@@ -8,10 +8,9 @@ from polyplane.arrays import Array
 from polyplane.data.table.statistics import KeyedRows, TargetStatistics
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import DenseRows, dense_rows, packed
-from polyplane.estimator.input.stratified import stratified
-from polyplane.estimator.input.validation import TrainingData, weighty
 from polyplane.portfolio.label_statistics import LabelStatistics, widened
 from polyplane.portfolio.recipes import Effort
+from polyplane.training.rows import TrainingData, stratified, weighty
 
 __all__ = ["Split", "held_out_places", "splits_of", "taken", "with_label_statistics", "without"]
 

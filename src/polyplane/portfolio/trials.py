@@ -11,10 +11,6 @@ from polyplane.arrays import Array
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import with_own_page
 from polyplane.engine.rows.turned import Turn
-from polyplane.estimator.fitting.progress import Report, silence
-from polyplane.estimator.fitting.side_by_side import for_each
-from polyplane.estimator.input.validation import TrainingData, weighty
-from polyplane.estimator.soft_planes.column_weights import Importance, weights_of
 from polyplane.hyperplane.soft_planes import (
     SoftPlanesClassifier,
     first_planes,
@@ -28,6 +24,10 @@ from polyplane.portfolio.blend import calibration_of
 from polyplane.portfolio.expected import Score, score_of
 from polyplane.portfolio.recipes import OF_THE_VIEW, TABLE, WIDE
 from polyplane.portfolio.split import Split
+from polyplane.training.rows import TrainingData, weighty
+from polyplane.training.soft_planes.column_weights import Importance, weights_of
+from polyplane.training.work.progress import Report, silence
+from polyplane.training.work.side_by_side import for_each
 
 __all__ = ["Trial", "Views", "algorithm_of", "kind_of_data", "scores_of_member", "tried_recipes"]
 
@@ -202,7 +202,7 @@ def _trial(
 
 def scores_of_member(estimator: SoftPlanesClassifier, data: TrainingData) -> Array:
     """Return the class scores of a trained recipe on some rows."""
-    columns: ColumnMap = estimator._training.own.columns
+    columns: ColumnMap = estimator._training.columns.map
     return scores_as_seen(estimator, columns.for_training(with_own_page(data.rows)))
 
 

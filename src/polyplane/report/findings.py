@@ -14,7 +14,7 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.report.columns import Columns, Table, dense, is_sparse, typical_row, varied
-from polyplane.report.page.images import picture_of_row, picture_of_weights
+from polyplane.report.images import picture_of_row, picture_of_weights
 
 __all__ = [
     "can_explain", "confusion_of", "count_region_columns", "curves_of", "history_of",

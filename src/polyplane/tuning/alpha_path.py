@@ -2,9 +2,9 @@
 
 The rows are read and cut into folds once. For each alpha there is one model of all rows and one for
 each fold, which leaves that fold out and is tried on it; all of them visit the rows in the same
-order, in threads (`estimator/planes/setting_trials.py`). The model of all rows is, to the bit, what
+order, in threads (`training/search/trials.py`). The model of all rows is, to the bit, what
 `fit` makes of them with that alpha. With `halving` an alpha goes no further once it is clearly
-behind (`estimator/planes/contest.py`).
+behind (`training/search/contest.py`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,25 +16,26 @@ from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from polyplane.arrays import Array
-from polyplane.estimator.fitting.progress import progress
-from polyplane.estimator.planes.contest import clearly_behind
-from polyplane.estimator.planes.hyperplane_classifier import (
-    ALPHAS,
-    HyperplaneClassifier,
-    RowsToTry,
-    computed_from_rows,
-    rows_to_try,
-)
-from polyplane.estimator.planes.setting_trials import (
+from polyplane.estimator.fitting.kept_rows import keep_some_rows
+from polyplane.estimator.input.validation import check_class_weights
+from polyplane.estimator.parameters import check_parameters
+from polyplane.estimator.plane_classifier import PlaneClassifier
+from polyplane.estimator.shell import job_of
+from polyplane.report.plots import plot_path
+from polyplane.training.job import NewRows
+from polyplane.training.planes.algorithm import PlaneJob
+from polyplane.training.search.best_value import ALPHAS
+from polyplane.training.search.contest import clearly_behind
+from polyplane.training.search.trials import (
     NO_PART,
     Trial,
-    become_fitted,
     count_passes,
     new_trial,
     pass_side_by_side,
     wrong_rows,
 )
-from polyplane.report.plots import plot_path
+from polyplane.training.work.interruption import seen_rows
+from polyplane.training.work.progress import progress
 from polyplane.tuning.held_out import parts_of
 
 __all__ = ["AlphaPath", "alpha_path"]
@@ -102,10 +103,11 @@ def alpha_path(
     """
     values = _alphas_to_try(estimator, alphas, cv, n_seeds)
     reader = clone(estimator).set_params(alpha=float(values[0]))
-    rows = rows_to_try(reader, X, y, sample_weight)
+    rows = _rows_to_try(reader, X, y, sample_weight)
+    job = job_of(reader, {})
     parts = parts_of(rows.data.labels, cv, rows.seed).astype(np.int32)
     courses = [
-        _Course.begun(reader, rows, seed, values, parts, cv, has_whole=k == 0)
+        _Course.begun(job, rows._replace(seed=seed), values, parts, cv, has_whole=k == 0)
         for k, seed in enumerate([rows.seed, *_seeds_after(rows.seed, n_seeds)])
     ]
     looks, n_passes = _Looks(values, parts), count_passes(courses[0].trials)
@@ -122,20 +124,38 @@ def alpha_path(
                 if halving and n < n_passes:
                     _drop(courses, looks.behind())
     models = [
-        None if trial is None else become_fitted(trial, reader, rows.data, X)
-        for trial in courses[0].whole
+        None if trial is None else _fitted(trial, float(alpha), reader, rows, X)
+        for trial, alpha in zip(courses[0].whole, values, strict=True)
     ]
     return looks.path(models)
+
+
+def _rows_to_try(reader: Any, X: Any, y: Any, sample_weight: Any) -> NewRows:
+    """Checked rows, whose columns the estimator then knows."""
+    check_parameters(reader)
+    rows: NewRows = reader.read_rows(X, y, None, None, sample_weight)
+    check_class_weights(reader, rows.labels)
+    return rows
+
+
+def _fitted(trial: Trial, alpha: float, reader: Any, rows: NewRows, X: Any) -> Any:
+    """Return an estimator with the training of a trial, as its own fit would leave it."""
+    estimator, training = clone(reader).set_params(alpha=alpha), trial.training
+    for name, value in vars(reader).items():
+        vars(estimator).setdefault(name, value)
+    training.rows_seen, training.split_seed = seen_rows(rows.data.labels), training.seed
+    training.end_fit()
+    estimator.become(training)
+    keep_some_rows(estimator, X)
+    return estimator
 
 
 def _alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_seeds: int) -> Array:
     """The alphas of a path, once all that is asked for has been looked at."""
     values = np.array(ALPHAS if alphas is None else alphas, np.float64)
     name = type(estimator).__name__
-    is_hyperplane = (
-        isinstance(estimator, HyperplaneClassifier) and "alpha" in estimator.get_params()
-    )
-    if not is_hyperplane or "alpha" in computed_from_rows(estimator):
+    is_hyperplane = isinstance(estimator, PlaneClassifier) and "alpha" in estimator.get_params()
+    if not is_hyperplane or "alpha" not in estimator.algorithm.searched:
         raise TypeError(
             f"alpha_path is for hyperplane machines that take an alpha, such as AMMClassifier; "
             f"{name} does not."
@@ -173,14 +193,19 @@ class _Course:
 
     @classmethod
     def begun(
-        cls, reader: Any, rows: RowsToTry, seed: int, alphas: Array, parts: Array, cv: int,
+        cls,
+        job: PlaneJob,
+        rows: NewRows,
+        alphas: Array,
+        parts: Array,
+        cv: int,
         has_whole: bool,
-    ) -> "_Course":  # fmt: skip
+    ) -> "_Course":
         """Before the first pass."""
 
         def trial(alpha: float, left_out: int) -> Trial:
-            settings = {"alpha": alpha}
-            return new_trial(reader, settings, rows.data, rows.labels, seed, parts, left_out)
+            settings = job.settings.replaced(alpha=alpha)
+            return new_trial(job._replace(settings=settings), rows, parts, left_out)
 
         values = alphas.tolist()
         return cls(
@@ -195,7 +220,7 @@ class _Course:
         return [trial for trial in self.whole if trial is not None] + of_folds
 
 
-def _wrong(course: _Course, k: int, rows: RowsToTry, parts: Array) -> Array:
+def _wrong(course: _Course, k: int, rows: NewRows, parts: Array) -> Array:
     """Of each row, whether the model that has not seen it is wrong, with alpha number k."""
     is_wrong = np.full(parts.size, np.nan)
     for trial in course.folds[k] or []:

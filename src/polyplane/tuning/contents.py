@@ -23,7 +23,7 @@ from polyplane.report.findings import (
     regions_of,
     rows_explained,
 )
-from polyplane.report.page.images import guessed_shape
+from polyplane.report.images import guessed_shape
 from polyplane.tuning.runs import Run, lead_of
 
 __all__ = ["EXPLAINED", "Shown", "content_of", "table_of"]

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from polyplane.cli.output.screen import Screen, as_json
-from polyplane.estimator.fitting import progress
+from polyplane.training.work import progress
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import polyplane as pp
-from polyplane.estimator.fitting.progress import heard_by
+from polyplane.training.work.progress import heard_by
 
 FILES = Path(__file__).parent / "frozen"
 WRITTEN = FILES / "expected.json"

@@ -319,7 +319,7 @@ MODEL = [*PLANES, "models", 0]
         ("SAMMClassifier", ["prediction", "parameters", "mu"], "auto", "has not been found"),
         ("SoftPlanesClassifier", [*PLANES, "columns"], None, "columns are of another machine"),
         ("SoftPlanesClassifier", ["prediction", "features", "columns"], None, "planes have other"),
-        ("Poly2Classifier", ["prediction", "features", "products", "gamma"], 0.0, "gamma must be"),
+        ("Poly2Classifier", ["prediction", "features", "products", "gamma"], 0.0, "gamma is out"),
         ("Poly2Classifier", ["prediction", "features", "products"], None, "planes have other"),
         ("CPMClassifier", ["prediction", "parameters", "n_estimators"], 10**400, "beyond all"),
         ("CPMClassifier", [*MODEL, "tally"], None, "not counted as the machine counts them"),

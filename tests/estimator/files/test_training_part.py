@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import polyplane as pp
 from polyplane.data.chunks import Chunk
-from polyplane.estimator.fitting.progress import heard_by
+from polyplane.training.work.progress import heard_by
 from tests.estimator.files.test_frozen_files import paused
 
 pytestmark = pytest.mark.compiled  # no loop is looked into here, and without the JIT it is slow
@@ -109,7 +109,7 @@ def test_mapped_columns_without_a_training_are_explained_exported_and_saved(sett
 def test_columns_that_a_stream_left_alone_are_said_to_be_so_without_a_training(tmp_path):
     ink = np.random.default_rng(0).random((600, 100))
     model = pp.SoftPlanesClassifier(random_state=0).partial_fit(ink, KINDS[np.arange(600) % 150])
-    assert model._training.own.columns.is_as_is
+    assert model._training.columns.map.is_as_is
 
 
 class OneChunk:

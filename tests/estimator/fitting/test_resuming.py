@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 import polyplane as pp
-from polyplane.estimator.fitting.progress import heard_by
-from polyplane.estimator.fitting.resuming import interrupts_wait
+from polyplane.training.work.interruption import interrupts_wait
+from polyplane.training.work.progress import heard_by
 
 pytestmark = pytest.mark.compiled  # no loop is looked into here, and without the JIT it is slow
 PIXELS, DIGITS = load_digits(return_X_y=True)

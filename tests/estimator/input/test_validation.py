@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 from polyplane import PegasosClassifier
 from polyplane.engine.rows.storage import CsrRows, DenseRows
 from polyplane.estimator.input import validation
-from polyplane.estimator.input.validation import (
-    codes_of,
-    read_matrix,
-    read_matrix_and_labels,
-    row_weights,
-)
+from polyplane.estimator.input.validation import read_matrix, read_matrix_and_labels, row_weights
+from polyplane.training.rows import codes_of
 
 X = np.array([[0, 2, 0], [1, 0, 3], [0, 0, 0], [4, 5, 6]], np.float32)
 Y = np.array([0, 1, 0, 1])

@@ -16,8 +16,8 @@ from sklearn.datasets import load_digits
 import polyplane as pp
 from polyplane.report.columns import Columns, Table
 from polyplane.report.findings import count_region_columns, regions_of, rows_explained
+from polyplane.report.images import guessed_shape, png
 from polyplane.report.page.charts import Chart, axis_of, logs_of, words
-from polyplane.report.page.images import guessed_shape, png
 from polyplane.report.page.page import page_of
 from polyplane.report.page.sections import SECTIONS
 from polyplane.tuning.budget import Budget

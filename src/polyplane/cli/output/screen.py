@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from polyplane.cli.output.printable import PrintableRemarks, printable
-from polyplane.estimator.fitting.progress import Lines
-from polyplane.estimator.fitting.progress_bar import bar
+from polyplane.training.work.progress import Lines
+from polyplane.training.work.progress_bar import bar
 
 __all__ = ["Advance", "Screen", "as_json"]
 

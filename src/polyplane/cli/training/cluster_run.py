@@ -22,9 +22,10 @@ from polyplane.cli.output.screen import Screen
 from polyplane.cli.training.train_request import TrainRequest
 from polyplane.cli.training.training_run import Stopped, Watch
 from polyplane.data.reading import stream
-from polyplane.estimator.fitting.progress import Report, Work, heard_by
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.online_classifier import evaluations_of, training_of
+from polyplane.estimator.fitting.restoring import training_of
+from polyplane.estimator.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import evaluations_of
+from polyplane.training.work.progress import Report, Work, heard_by
 
 __all__ = ["check_cluster", "interrupts_stop", "run_on_cluster"]
 

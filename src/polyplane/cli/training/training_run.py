@@ -18,7 +18,7 @@ from typing import Any
 
 from polyplane.cli.output.screen import Screen
 from polyplane.cli.training.train_request import Checkpoint
-from polyplane.estimator.fitting.progress import Report, Work, heard_by, in_words
+from polyplane.training.work.progress import Report, Work, heard_by, in_words
 
 __all__ = ["Stopped", "Watch", "run_under"]
 

@@ -21,11 +21,11 @@ from polyplane.cli.input.scaling import ScaledStream, scaled, scaler_of_rows, sc
 from polyplane.cli.input.table_words import label_facts, table_facts
 from polyplane.cli.output.evaluation_report import show_evaluation
 from polyplane.cli.output.screen import Screen
-from polyplane.cli.output.training_summary import summary_of, tell_summary
 from polyplane.cli.settings import estimator_class, parsed_settings, show_settings
 from polyplane.cli.training.cluster_run import check_cluster, run_on_cluster
 from polyplane.cli.training.train_request import TrainRequest, train_request
 from polyplane.cli.training.training_run import Stopped, Watch, run_under
+from polyplane.cli.training.training_summary import summary_of, tell_summary
 from polyplane.cli.verbs.evaluate import tell_of_labels
 from polyplane.data.chunk_sizes import joined
 from polyplane.data.chunks import DataError

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.arrays import Array
-from polyplane.estimator.blended.folding import folded_of
-from polyplane.estimator.blended.training import BlendedTraining, Member
 from polyplane.estimator.files.training_tables import SEEN_ROWS, TABLES
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.fitting.streams import give_stream_course, stream_course_of
 from polyplane.estimator.fitting.thread_safety import remember
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.online_classifier import give_training, training_of
+from polyplane.estimator.online_classifier import give_training
 from polyplane.model.format.checks import need
 from polyplane.model.format.schema import (
     Count,
@@ -35,6 +33,9 @@ from polyplane.model.format.schema import (
     Writer,
 )
 from polyplane.model.prediction import FittedModel
+from polyplane.training.blended.training import BlendedTraining, Member
+from polyplane.training.soft_planes.mapped_columns import MappedColumns
+from polyplane.training.state import known_classes
 
 __all__ = ["PackedModel", "read_blend", "write_blend"]
 
@@ -161,6 +162,7 @@ def read_blend(
         seed=found.seed,
         known=known_classes(model.labels[record.decomposition.ranks]),
         n_columns=model.n_columns,
+        n_passes=model.n_passes,
         rows_seen=found.rows_seen,
         are_recipes_chosen=found.recipes_chosen,
     )
@@ -175,7 +177,7 @@ def read_blend(
             _check_member(member, training)
         elif member is not None:
             need(not member.is_done, "a member has learned nothing")
-    folded = folded_of(training)
+    folded = training.folded
     is_like = folded.record.sums.shape == record.sums.shape
     need(is_like and folded.record.n_planes == record.n_planes, "planes are of other members")
     need(folded.record.n_units == record.n_units, "planes are of other members")
@@ -211,5 +213,5 @@ def _check_member(member: Member, training: BlendedTraining) -> None:
     need(isinstance(own.models, list) and len(own.models) > 0, "a member has no models")
     need(np.array_equal(own.labels, training.labels), "a member is of other classes")
     need(own.n_columns == training.n_columns, "a member is of other columns")
-    need(own.own.columns is not None, "a member is of other columns")
+    need(isinstance(own.columns, MappedColumns), "a member is of other columns")
     need(own.kind in ("joint", "ovr"), "a member cannot be blended")

@@ -8,12 +8,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from polyplane.data.table.layout import Layout
+from polyplane.estimator.answers.plane_answers import PlanePrediction
 from polyplane.estimator.files.exported_tables import exported_table
 from polyplane.estimator.files.fitted import fitted_of, scaler_of, sklearn_scalers, steps_of
 from polyplane.estimator.fitting.thread_safety import view_of
 from polyplane.estimator.input.tables import TableRows, layout_of, width_of
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.planes.prediction import PlanePrediction
+from polyplane.estimator.kernel_classifier import KernelClassifier
 from polyplane.model.export.content import Exported
 from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
 from polyplane.model.format.model_file import ModelError

@@ -3,6 +3,7 @@
 Here, and in `training_tables.py`, is all that model files know of the classes behind estimators.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,12 @@ from sklearn import preprocessing
 
 import polyplane
 from polyplane.arrays import Array
+from polyplane.estimator.answers.plane_answers import PlanePrediction
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.input.tables import layout_of, width_of
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.online_classifier import record_of, training_of
+from polyplane.estimator.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import record_of
 from polyplane.estimator.parameters import REGISTRY, check_parameters
-from polyplane.estimator.planes.hyperplane_classifier import (
-    become,
-    computed_from_rows,
-    features_of,
-    found_by,
-)
-from polyplane.estimator.planes.prediction import PlanePrediction
 from polyplane.model.format.algorithm_names import class_name_of, short_name
 from polyplane.model.format.checks import LARGEST_COUNT, need
 from polyplane.model.format.model_file import ModelError
@@ -52,11 +48,11 @@ def fitted_of(estimator: Any) -> FittedModel:
         n_columns=width_of(estimator),
         names=None if names is None else [str(name) for name in names],
         record=record_of(estimator),
-        features=features_of(estimator) if is_planes else None,
+        features=training.columns.features(training.constant) if is_planes else None,
         has_probabilities=hasattr(estimator, "predict_proba"),
         is_dense=True if is_planes else training.is_dense,
         parameters=estimator.get_params(deep=False),
-        found=found_by(estimator) if is_planes else {},
+        found=dict(training.found),
         n_steps=int(estimator.n_steps_),
         n_passes=int(estimator.n_iter_),
         alpha=float(training.models[0].alpha) if is_planes else None,
@@ -83,19 +79,17 @@ def estimator_of(model: FittedModel) -> Any:
     )
     made = machine(**model.parameters)
     _check_settings(made)
-    made.classes_, made.n_features_in_, made.n_iter_ = model.labels, model.n_columns, model.n_passes
+    made.classes_, made.n_features_in_ = model.labels, model.n_columns
     if model.names is not None:
         made.feature_names_in_ = np.array(model.names, object)
     if isinstance(made, KernelClassifier):
         need(model.gamma is not None, "there is no gamma")
-        made.gamma_ = float(model.gamma or 0.0)
         return made
     need(model.alpha is not None, "there is no alpha")
     need(model.has_probabilities == hasattr(made, "predict_proba"), "probabilities are unclear")
-    become(made, model)
     if model.fit_report is not None:
         made._fit_report = dict(model.fit_report)
-    _check_found(made)
+    _check_found(made, model.found)
     return made
 
 
@@ -107,15 +101,14 @@ def _check_settings(estimator: Any) -> None:
         need(not is_whole or abs(value) < LARGEST_COUNT, f"{name} is beyond all counts")
 
 
-def _check_found(estimator: Any) -> None:
+def _check_found(estimator: Any, found: Mapping[str, Any]) -> None:
     """What was 'auto' has been found, and is what the parameter could have been set to."""
-    found, given = found_by(estimator), estimator.get_params(deep=False)
-    need(found.keys() <= given.keys(), "settings were found of other parameters")
+    given, searched = estimator.get_params(deep=False), set(estimator.algorithm.searched)
+    need(found.keys() <= searched, "settings were found of other parameters")
     need("auto" not in found.values(), "a setting has not been found")
     _check_settings(type(estimator)(**found))
     open_ = {name for name, value in given.items() if isinstance(value, str) and value == "auto"}
-    open_ -= set(computed_from_rows(estimator))
-    need(open_ <= found.keys(), "a setting has not been found")
+    need(open_ & searched <= found.keys(), "a setting has not been found")
 
 
 # ---- scalers -----------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from polyplane.engine.inspection import LARGEST, largest_magnitude
 from polyplane.engine.rows.storage import CsrRows, csr_rows_of
 from polyplane.engine.support.gram import squared_lengths
 from polyplane.estimator.files.saving import checked_estimator
-from polyplane.estimator.input.known_classes import known_classes
 from polyplane.model.foreign.liblinear_model import liblinear_model
 from polyplane.model.foreign.libsvm_model import libsvm_model
 from polyplane.model.foreign.model_text import SparseText, TextModel, is_text_model, read_text_model
@@ -32,6 +31,7 @@ from polyplane.model.kernels.kernel_values import FormulaKernel, KernelRows
 from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.plane_record import FinishedPlanes, record_of
 from polyplane.model.prediction import HISTORY, Features, FittedModel
+from polyplane.training.state import known_classes
 
 __all__ = ["import_model", "is_text_model"]
 

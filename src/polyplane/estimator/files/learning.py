@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from polyplane.engine.planes.planes import LANES_USED, NO_PLANE, Planes
+from polyplane.engine.steps.polytope import PolytopeRule
 from polyplane.engine.support.support_set import ACTIVE, NOT_THERE, WANTED
 from polyplane.estimator.files.training_tables import (
     TABLES,
@@ -18,28 +19,21 @@ from polyplane.estimator.files.training_tables import (
     PlaneState,
     columns_in_training,
 )
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.fitting.streams import give_stream_course, stream_course_of
 from polyplane.estimator.fitting.thread_safety import remember
-from polyplane.estimator.input.known_classes import known_classes
-from polyplane.estimator.kernels.kernel_classifier import expected_of as expected_problem
-from polyplane.estimator.kernels.kernel_training import KernelTraining
-from polyplane.estimator.online_classifier import (
-    evaluations_of,
-    give_evaluations,
-    give_training,
-    training_of,
-)
-from polyplane.estimator.planes.hyperplane_classifier import (
-    computed_from_rows,
-    expected_of,
-    own_of_fitted,
-)
-from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import LEAST_CHOICE, PlaneTraining
+from polyplane.estimator.online_classifier import evaluations_of, give_evaluations, give_training
+from polyplane.estimator.shell import job_of
 from polyplane.model.format.checks import need, need_within
 from polyplane.model.format.schema import Many, Nested, Reader, Writer
 from polyplane.model.kernels.kernel_values import FormulaKernel, GivenKernel, Kernel
 from polyplane.model.prediction import FittedModel
+from polyplane.training.columns import Columns
+from polyplane.training.kernels.state import KernelTraining
+from polyplane.training.planes.first_rows import FirstRows
+from polyplane.training.planes.state import LEAST_CHOICE, OwnState, PlaneModel, PlaneTraining
+from polyplane.training.soft_planes.mapped_columns import MappedColumns
+from polyplane.training.state import known_classes
 
 __all__ = ["read_training", "write_training"]
 
@@ -111,45 +105,52 @@ def read_training(plain: Any, arrays: dict[str, Any], estimator: Any, model: Fit
 
 def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> PlaneTraining:
     record: Any = model.record
-    like = own_of_fitted(estimator, model)
-    _complete_columns(like, state.own)
-    own = _own_state(like, state.own)
+    job = job_of(estimator, dict(model.found))
+    algorithm, settings = job
+    columns = _columns(algorithm.columns, state.own["columns"], model)
     training = PlaneTraining(
         kind=record.decomposition.kind,
         known=known_classes(model.labels[record.decomposition.ranks]),
+        columns=columns,
         n_columns=model.n_columns,
-        **vars(state) | {"own": own},
+        found=dict(model.found),
+        n_passes=model.n_passes,
+        **vars(state) | {"own": _own_state(algorithm.own_of_training(), state.own)},
     )
     _check_models(training, estimator, record.n_estimators)
-    columns = state.own["columns"]
-    n_classes = training.labels.size
+    is_mapped = isinstance(columns, MappedColumns)
+    n_seen = columns.map.n_folded if is_mapped else columns.n_features
+    is_alpha_free = "alpha" in vars(settings) and "alpha" not in algorithm.searched
     for one in training.models:
-        expected = expected_of(estimator, training, one)
-        n_seen = expected.n_features if columns is None else columns.n_folded
         need(len(record.sums) == n_seen + 1, "planes have other features")
-        one.n_features, one.codes = expected.n_features, one.problem.codes(n_classes)
-        one.own, one.rule = _own_state(expected.own, one.own), _rule(one, expected.rule)
-        _check_plane_model(one, estimator, n_classes)
+        one.n_features, one.codes = columns.n_features, one.problem.codes(training.labels.size)
+        one.own = _own_state(algorithm.own(), one.own)
+        one.rule = _rule(one, algorithm.rule_kept or algorithm.rule_of(one, settings))
+        _check_plane_model(one, training.labels.size)
+        is_right = LEAST_ALPHA <= one.alpha <= 1 / LEAST_ALPHA
+        need(is_alpha_free or is_right, "an alpha is out of its range")
     _give_histories(training, model)
-    _check_first_rows(training, state.own["first_rows"])
+    _check_first_rows(training, training.first_rows)
     _check_courses(training)
     return training
 
 
-def _complete_columns(like: Any, told: dict[str, Any]) -> None:
-    """Add to the map of columns what the prediction part says of it."""
-    need(
-        (told["columns"] is not None) == hasattr(like, "columns"), "columns are of another machine"
-    )
-    if told["columns"] is not None:
-        need(like.columns is not None, "columns are of another machine")
-        told["columns"] = columns_in_training(like.columns, told["columns"])
+def _columns(kind: type[Columns], told: Any, model: FittedModel) -> Any:
+    """The view of columns, with what the training part says beside the prediction part."""
+    features: Any = model.features
+    columns = kind.of_features(features, model.n_columns)
+    is_mapped = isinstance(columns, MappedColumns)
+    need((told is not None) == is_mapped, "columns are of another machine")
+    if isinstance(columns, MappedColumns):
+        return columns.of_map(columns_in_training(columns.map, told))
+    return columns
 
 
-def _own_state(own: Any, told: dict[str, Any]) -> Any:
-    """A machine's own state with what the file tells of it."""
+def _own_state(own: OwnState, told: dict[str, Any]) -> Any:
+    """An algorithm's own state with what the file tells of it."""
     known = vars(own).keys() & told.keys()
-    return replace(own, **{name: told[name] for name in known}) if known else own
+    made: Any = own
+    return replace(made, **{name: told[name] for name in known}) if known else own
 
 
 def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
@@ -157,7 +158,10 @@ def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
     decomposition = training.decomposition(estimator.combine)
     n_models = n_estimators * decomposition.n_problems()
     need(len(training.models) == n_models, "models are missing")
-    known = {(one.problem, getattr(one, "estimator", 0)) for one in training.models}
+    known = {
+        (one.problem, one.estimator if isinstance(one, PlaneModel) else 0)
+        for one in training.models
+    }
     problems = decomposition.problems()
     expected = {(problem, place) for problem in problems for place in range(n_estimators)}
     need(known == expected, "models are missing")
@@ -166,6 +170,9 @@ def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
 def _rule(model: Any, like: Any) -> Any:
     """A rule is what the machine's steps read: of its kind, and of its kinds of numbers."""
     given = model.rule
+    if isinstance(like, PolytopeRule):
+        need(given is None, "a rule is of another machine")
+        return like
     if given is None:
         need(like is None or model.n_steps == 0, "a rule is missing")
         return None
@@ -178,20 +185,17 @@ def _rule(model: Any, like: Any) -> Any:
     return type(like)(**given)
 
 
-def _check_plane_model(model: Any, estimator: Any, n_classes: int) -> None:
+def _check_plane_model(model: PlaneModel, n_classes: int) -> None:
     n_codes = model.problem.n_codes(n_classes)
     need(len(model.planes.sums) > model.n_features, "planes have fewer features than their model")
     need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
     _check_owners(model.planes, model)
     model.own.check(model.planes)
-    is_used = "alpha" not in computed_from_rows(estimator)
-    is_right = LEAST_ALPHA <= model.alpha <= 1 / LEAST_ALPHA
-    need(not is_used or is_right, "an alpha is out of its range")
 
 
 def _check_owners(planes: Planes, model: Any) -> None:
     """Classes, or the units of classes, that there are; units stand in their order."""
-    n_units = getattr(model.own, "n_units", 1)
+    n_units = model.n_units
     need_within(planes.owner, NO_PLANE, planes.room_left.size * n_units, "an owner is")
     n_used = int(planes.counts[LANES_USED])
     in_order = bool((np.diff(planes.owner[:n_used]) >= 0).all())
@@ -237,7 +241,12 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
         kind=record.decomposition.kind,
         seed=state.seed,
         known=known_classes(model.labels[record.decomposition.ranks]),
+        columns=Columns(model.n_columns),
+        n_columns=model.n_columns,
+        found=dict(model.found),
+        n_passes=model.n_passes,
         kernel=_with_offset(record.kernel, state.offset),
+        gamma=float(model.gamma or 0.0),
         cache_bytes=state.cache_bytes,
         is_dense=model.is_dense,
         models=state.models,
@@ -246,6 +255,8 @@ def _kernel_training(state: KernelState, estimator: Any, model: FittedModel) -> 
         course=state.course,
     )
     training.generator = state.generator
+    if state.course is not None:
+        training.rows_seen = state.course.rows_seen
     numbers = training.support.numbers.tolist()
     training.places = {number: place for place, number in enumerate(numbers)}
     _check_models(training, estimator, 1)
@@ -259,14 +270,16 @@ def _check_support(training: KernelTraining, estimator: Any, n_columns: int) -> 
     need_within(support.labels, 0, training.labels.size, "a label is")
     is_given = isinstance(training.kernel, GivenKernel)
     need_within(support.numbers, 0, n_columns if is_given else 1 << 62, "a number of a row is")
+    job = job_of(estimator, training.found)
+    empty, rule = job.algorithm.new_set(), job.algorithm.rule(job.settings)
+    named_slots = np.flatnonzero(empty.totals == NOT_THERE)
     for model in training.models:
-        expected = expected_problem(estimator, model)
-        model.rule = _rule(model, expected.rule)
-        held, n_active, empty = model.held, int(model.held.counts[ACTIVE]), expected.empty
+        model.rule = _rule(model, rule)
+        held, n_active = model.held, int(model.held.counts[ACTIVE])
         is_like = len(held.coef) == len(empty.coef) and len(held.scores) == len(empty.scores)
         need(is_like, "a problem is of another machine")
         need_within(held.place[held.active[:n_active]], 0, support.size, "a place is")
         need_within(held.place, 0, max(1, support.size), "an empty slot's place is")
         slots = {NOT_THERE, *held.active[:n_active].tolist()}
-        named = [held.counts[WANTED], *(held.totals[k] for k in expected.totals_of_slots)]
+        named = [held.counts[WANTED], *held.totals[named_slots]]
         need(slots.issuperset(float(slot) for slot in named), "a slot that is named is not there")

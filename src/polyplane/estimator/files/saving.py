@@ -17,9 +17,8 @@ import polyplane
 from polyplane.arrays import Array
 from polyplane.data.table.layout import Layout
 from polyplane.engine.records import aligned_zeros
-from polyplane.estimator.blended.training import BlendedTraining
+from polyplane.estimator.answers.plane_answers import PlanePrediction
 from polyplane.estimator.files.blends import PackedModel, read_blend, write_blend
-from polyplane.estimator.files.finished_training import FinishedTraining
 from polyplane.estimator.files.fitted import (
     estimator_of,
     fitted_of,
@@ -29,16 +28,17 @@ from polyplane.estimator.files.fitted import (
     steps_of,
 )
 from polyplane.estimator.files.learning import read_training, write_training
+from polyplane.estimator.fitting.restoring import training_of
 from polyplane.estimator.fitting.thread_safety import at_rest, forget_finished, view_of
 from polyplane.estimator.input.tables import TableRows, give_layout
-from polyplane.estimator.kernels.kernel_classifier import KernelClassifier
-from polyplane.estimator.online_classifier import give_training, training_of
-from polyplane.estimator.planes.hyperplane_classifier import own_of_fitted
-from polyplane.estimator.planes.prediction import PlanePrediction
+from polyplane.estimator.kernel_classifier import KernelClassifier
+from polyplane.estimator.online_classifier import give_training
 from polyplane.model.format.model_file import ModelError, read_file, write_file
 from polyplane.model.format.prediction_part import read_prediction, refusing, write_prediction
 from polyplane.model.format.schema import Reader, Writer
-from polyplane.model.prediction import FittedModel
+from polyplane.model.prediction import Features, FittedModel
+from polyplane.training.blended.training import BlendedTraining
+from polyplane.training.finished import FinishedTraining
 
 __all__ = [
     "ModelError", "PackedModel", "SavedModel", "checked_estimator", "fitted_model", "load",
@@ -160,8 +160,9 @@ def _read_contents(values: Any, arrays: dict[str, Array], path: Any) -> SavedMod
         elif plain is not None:
             read_training(plain, arrays, estimator, model)
         else:
-            own = own_of_fitted(estimator, model) if model.has_planes else None
-            give_training(estimator, FinishedTraining(model, own))
+            features = model.features or Features(0.0)
+            columns = estimator.algorithm.columns.of_features(features, model.n_columns)
+            give_training(estimator, FinishedTraining(model, columns))
         layout = model.table and Layout.from_dict(model.table, is_frozen=True)
         scaler = model.scaler and sklearn_scaler_of(model.scaler)
         return SavedModel(estimator, scaler, layout or None, dict(model.call), model.version)

@@ -24,6 +24,7 @@ from polyplane.engine.planes.planes import (
     Planes,
 )
 from polyplane.engine.rows.leveled import LevelTable
+from polyplane.engine.steps.polytope import PolytopeRule
 from polyplane.engine.support.gram import squared_lengths
 from polyplane.engine.support.support_set import (
     ACTIVE,
@@ -36,18 +37,7 @@ from polyplane.engine.support.support_set import (
 )
 from polyplane.engine.support.support_set import N_COUNTS as N_SET_COUNTS
 from polyplane.engine.tiles import LANES
-from polyplane.estimator.fitting.resuming import SeenRows
 from polyplane.estimator.fitting.streams import StreamCourse
-from polyplane.estimator.input.validation import TrainingData
-from polyplane.estimator.kernels.kernel_training import KernelCourse, KernelModel, SupportRows
-from polyplane.estimator.planes.stream_start import FirstRows
-from polyplane.estimator.planes.training import (
-    LEAST_CHOICE,
-    Course,
-    EarlyStopping,
-    PlaneModel,
-    Snapshot,
-)
 from polyplane.model.format.checks import LARGEST_COUNT, need, need_ranges_within
 from polyplane.model.format.prediction_part import MOST_UNITS, ROWS
 from polyplane.model.format.schema import (
@@ -72,6 +62,19 @@ from polyplane.model.format.schema import (
 from polyplane.model.input.column_maps import ColumnMap
 from polyplane.model.kernels.kernel_values import KernelRows
 from polyplane.model.many_classes.decomposition import Problem
+from polyplane.training.kernels.state import KernelCourse, KernelModel, SupportRows
+from polyplane.training.planes.first_rows import FirstRows
+from polyplane.training.planes.state import (
+    LEAST_CHOICE,
+    Course,
+    PlaneModel,
+    PlaneTraining,
+    Snapshot,
+)
+from polyplane.training.rows import TrainingData
+from polyplane.training.soft_planes.mapped_columns import MappedColumns
+from polyplane.training.state import EarlyStopping
+from polyplane.training.work.interruption import SeenRows
 
 __all__ = [
     "KERNEL_TRAINING", "PLANE_TRAINING", "TABLES", "Curve", "KernelState", "PlaneState",
@@ -165,22 +168,34 @@ def _check_tally(tally: Any, planes: Planes) -> None:
     need(is_of, "a tally is of other planes")
 
 
-# what single machines keep of a model and of a training (`OwnState`): files tell it of all, and
-# where a machine keeps no such thing, as it stands here
+# what single algorithms keep of a model and of a training (`OwnState`): files tell it of all, and
+# where an algorithm keeps no such thing, as it stands here
 OWN_OF_MODEL = {
-    "start_length": 1.0, "margin": 1.0, "wide_margin": 1.0, "n_units": 1, "is_squared": False,
+    "start_length": 1.0,
+    "margin": 1.0,
+    "wide_margin": 1.0,
+    "is_squared": False,
     "tally": None,
-}  # fmt: skip
-OWN_OF_TRAINING = {"columns": None, "first_rows": None, "starts": True}
+}
+OWN_OF_TRAINING = {"columns": None, "starts": True}
 
 
-def _with_own(record: Any, nobodys: Mapping[str, Any]) -> Any:
-    """A record beside the machine's own state of it."""
-    return SimpleNamespace(**{**nobodys, **vars(record.own), **vars(record)})
+def _model_as_told(model: PlaneModel) -> Any:
+    """A model beside its algorithm's own state; a rule that settings tell is left out."""
+    made = SimpleNamespace(**{**OWN_OF_MODEL, **vars(model.own), **vars(model)})
+    made.rule = None if isinstance(model.rule, PolytopeRule) else model.rule
+    return made
+
+
+def _training_as_told(training: PlaneTraining) -> Any:
+    """A training beside its algorithm's own state, and its map of columns."""
+    made = SimpleNamespace(**{**OWN_OF_TRAINING, **vars(training.own), **vars(training)})
+    made.columns = training.columns.map if isinstance(training.columns, MappedColumns) else None
+    return made
 
 
 def _own_apart(fields: dict[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a record whose own state is left to its machine, as a dict."""
+    """The fields of a record whose own state is left to its algorithm, as a dict."""
     own = {name: fields.pop(name) for name in names}
     return fields | {"own": own}
 
@@ -213,7 +228,7 @@ MODEL = Table(
         "generator": Generator(),
     },
     {"steps": "n_steps", "units": "n_units", "squared_hinge": "is_squared"},
-    before=lambda model: _with_own(model, OWN_OF_MODEL),
+    before=_model_as_told,
 )
 
 COURSE = Table(
@@ -319,6 +334,7 @@ class PlaneState:
     split_seed: int
     courses: list[Course]
     watch: EarlyStopping
+    first_rows: FirstRows | None
     own: dict[str, Any]  # of OWN_OF_TRAINING
 
 
@@ -336,7 +352,7 @@ PLANE_TRAINING = Table(
         "first_rows": Maybe(Nested(FIRST_ROWS)),
         "starts": Flag(),
     },
-    before=lambda training: _with_own(training, OWN_OF_TRAINING),
+    before=_training_as_told,
 )
 
 

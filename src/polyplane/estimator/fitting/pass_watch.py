@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyplane.arrays import Array
-from polyplane.estimator.input.validation import codes_of, read_matrix_and_labels
+from polyplane.estimator.input.validation import read_matrix_and_labels
+from polyplane.training.rows import codes_of
 
 __all__ = ["LOG_LOSS", "EvalSet", "PassRecord", "PassWatch", "hinge_loss", "watch_of"]
 

@@ -17,14 +17,14 @@ from sklearn.utils import check_random_state
 from polyplane.data.chunk_sizes import widened
 from polyplane.data.chunks import Chunk
 from polyplane.data.table.layout import Layout
-from polyplane.estimator.files.finished_training import check_can_learn_on
 from polyplane.estimator.fitting.pass_watch import PassWatch, watch_of
-from polyplane.estimator.fitting.progress import StreamReport, stream_progress
-from polyplane.estimator.fitting.resuming import check_can_resume, interrupts_wait
+from polyplane.estimator.fitting.restoring import check_can_resume, restoring, training_of
 from polyplane.estimator.fitting.thread_safety import writing
 from polyplane.estimator.input.tables import give_layout, take_layout, width_of
-from polyplane.estimator.online_classifier import training_of
 from polyplane.estimator.parameters import check_parameters
+from polyplane.training.finished import check_can_learn_on
+from polyplane.training.work.interruption import interrupts_wait
+from polyplane.training.work.progress import StreamReport, stream_progress
 
 __all__ = [
     "RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream", "give_stream_course",
@@ -73,9 +73,10 @@ def fit_stream(
 
     It starts anew unless it has `warm_start`, or `resumes` where it was interrupted. `classes`
     announces labels, `report` is called after each chunk, `eval_set` and `callbacks` are those of
-    `fit`, which are looked at after each pass. An error leaves the estimator as it was.
+    `fit`, which are looked at after each pass.
     Ctrl-C is raised once the chunk at work has been learned, and leaves a model that can be used,
-    trained further and resumed; a second Ctrl-C is raised at once.
+    trained further and resumed; a second Ctrl-C is raised at once. An error leaves what
+    `restoring.py` says.
     """
     with writing(estimator):
         _fit_stream(estimator, stream, classes, report, resumes, _Asked(eval_set, callbacks))
@@ -102,10 +103,10 @@ def _fit_stream(
     if resumes:
         check_can_learn_on(model)
         check_can_resume(model, hasattr(model, "_stream_course"))
-    with _started_anew(model, resumes), _layout_of(model, stream):
+    with restoring(model), _layout_of(model, stream):
+        _begin(model, resumes)
         course = model._stream_course = _course_of(model)
-        title, kind = type(model).__name__, type(model)
-        unit = "support vectors" if hasattr(kind, "support_vectors_") else "planes"
+        title, unit = type(model).__name__, model.family.unit
         watch: PassWatch | None = None
         is_first = True  # pass of this call
         with stream_progress(title, unit, _count_passes(model), bool(model.verbose)) as show:
@@ -113,7 +114,7 @@ def _fit_stream(
                 for chunk in _rest_of_pass(model, stream):
                     with interrupts_wait():
                         _learn(model, chunk, classes)
-                        model.n_iter_ = course.n_passes
+                        training_of(model).n_passes = course.n_passes
                         course.n_chunks += 1
                         course.n_rows += chunk.X.shape[0]
                     classes = None
@@ -126,12 +127,11 @@ def _fit_stream(
                     is_first = False
                 with interrupts_wait():
                     course.n_passes, course.n_chunks = course.n_passes + 1, 0
-                    model.n_iter_ = course.n_passes
+                    training_of(model).n_passes = course.n_passes
                     record = None if watch is None else watch.look(model)
                 if watch is not None and record is not None and watch.is_ended_by(record):
                     break
-        if hasattr(model, "finish") and getattr(model, "finishes", True):
-            model.finish()
+        model.complete_stream()
         forget_stream(model)
 
 
@@ -237,19 +237,10 @@ def _layout_of(model: Any, stream: RowStream) -> Iterator[None]:
             give_layout(model, layout.copied() if layout and layout.sources else before)
 
 
-@contextlib.contextmanager
-def _started_anew(model: Any, resumes: bool) -> Iterator[None]:
-    """Forget what was learned before, unless training goes on from it or fails."""
-    before = dict(vars(model))
+def _begin(model: Any, resumes: bool) -> None:
+    """Forget what was learned before, unless training goes on from it."""
     if not resumes:
         forget_stream(model)
     if not resumes and not model.warm_start:
         for name in vars(model).keys() - model.get_params(deep=False).keys():
             delattr(model, name)
-    try:
-        yield
-    except BaseException as error:
-        if isinstance(error, Exception) or not hasattr(model, "classes_"):
-            vars(model).clear()
-            vars(model).update(before)
-        raise

@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from polyplane.training.state import twin
+
 __all__ = [
     "at_rest", "finished_of", "forget_finished", "reads", "reads_alone", "remember", "view_of",
     "writes", "writing",
@@ -78,11 +80,9 @@ def view_of(estimator: Any) -> Any:
     with turns.held():
         if turns.finished is None or turns.finished[1] is not vars(estimator).get("_training"):
             turns.finished = estimator._record(), vars(estimator)["_training"]
-        view = _twin(estimator)
+        view = twin(estimator)
         view._finished = turns.finished[0]
-        view._training = _twin(estimator._training)
-        if vars(view._training).get("own") is not None:  # which training changes in place
-            view._training.own = _twin(view._training.own)
+        view._training = twin(estimator._training)
         return view
 
 
@@ -99,12 +99,6 @@ def remember(estimator: Any, finished: Any) -> None:
 def forget_finished(estimator: Any) -> None:
     """Have the finished classifier derived anew."""
     _turns_of(estimator).finished = None
-
-
-def _twin(thing: Any) -> Any:
-    made = object.__new__(type(thing))
-    vars(made).update(vars(thing))
-    return made
 
 
 @contextlib.contextmanager

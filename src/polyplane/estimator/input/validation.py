@@ -1,8 +1,6 @@
 """What users hand in, checked once and turned into what the engine reads, without a copy."""
 
-import contextlib
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,33 +19,21 @@ from polyplane.data.chunk_sizes import widened
 from polyplane.engine.rows.storage import Rows
 from polyplane.estimator.input.tables import layout_of, rows_of_table, width_of
 from polyplane.model.input.input_rows import INDEX_DTYPES, checked_rows
+from polyplane.training.rows import TrainingData, codes_of, small_integers
 
 __all__ = [
-    "TrainingData",
-    "all_or_nothing",
     "check_class_weights",
     "check_labels",
     "check_weights_are_known",
-    "codes_of",
     "read_matrix",
     "read_matrix_and_labels",
     "read_training",
     "row_weights",
-    "weighty",
 ]
 
 LARGEST_WEIGHT = 1e6
 KEPT_DTYPES = (np.float32, np.float64, np.uint8)  # the first is what others become
 SPARSE_DTYPES = (np.float32, np.float64)
-LABEL_TABLE_LIMIT = 1 << 16
-
-
-class TrainingData(NamedTuple):
-    """Rows, the code of each row's class, and weights (empty: all 1)."""
-
-    rows: Rows
-    labels: Array
-    weights: Array
 
 
 def read_matrix(estimator: Any, X: Any, reset: bool, constant: float) -> Rows:
@@ -83,7 +69,7 @@ def read_matrix_and_labels(
         X, y = validate_data(estimator, _bytes_of(X), y, reset=reset, **_options(X))
     elif reset:
         _meet_columns(estimator, X)
-    if _small_integers(y) is None:
+    if small_integers(y) is None:
         check_classification_targets(y)
     return _named_rows(estimator, X, constant), y
 
@@ -166,44 +152,6 @@ def check_weights_are_known(estimator: Any) -> None:
         )
 
 
-def weighty(members: Array, weights: Array) -> Array:
-    """Rows of weight 0 are not visited: that is what leaving them out means."""
-    return members[weights > 0] if weights.size else members
-
-
-@contextlib.contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Restore the estimator, its training and its models if the body fails."""
-    before = [(record, dict(vars(record))) for record in _records_of(estimator)]
-    models = list(getattr(vars(estimator).get("_training"), "models", ()))
-    try:
-        yield
-    except BaseException:
-        for record, state in before:
-            vars(record).clear()
-            vars(record).update(state)
-        if "_training" in vars(estimator):
-            estimator._training.models[:] = models
-        raise
-
-
-def _records_of(estimator: Any) -> Iterator[Any]:
-    """The objects whose attributes a training changes."""
-    yield estimator
-    training = vars(estimator).get("_training")
-    if training is not None:
-        yield training
-        for model in training.models:
-            yield model
-            yield from _own_of(model)
-        yield from _own_of(training)
-
-
-def _own_of(record: Any) -> list[Any]:
-    own = vars(record).get("own")
-    return [] if own is None else [own]
-
-
 def _is_plain(X: Any) -> bool:
     """Whether `validate_data` would hand X back as it is, if the estimator knows its columns.
 
@@ -274,63 +222,6 @@ def _bytes_of(X: Any) -> Any:
     """Truth values are bytes already."""
     is_truth = isinstance(X, np.ndarray) and X.dtype == np.bool_
     return X.view(np.uint8) if is_truth else X
-
-
-def _small_integers(y: Array) -> Array | None:
-    """y as integers of a small range, or None; most labels are, and then no sort is needed."""
-    if y.dtype.kind not in "biuf":
-        return None
-    low, high = y.min(), y.max()
-    if not (low > -LABEL_TABLE_LIMIT and high < LABEL_TABLE_LIMIT):
-        return None
-    whole = y.astype(np.int32)
-    return None if y.dtype.kind == "f" and (whole != y).any() else whole
-
-
-def codes_of(y: Array, known: Array | None) -> tuple[Array, Array]:
-    """The labels met so far, old ones first in their order, and the code of each row of y."""
-    whole = _small_integers(y)
-    if whole is not None:
-        shift = int(whole.min())
-        places = whole - shift
-        table = np.zeros(int(places.max()) + 1, np.int32)
-        table[places] = 1  # `np.bincount` takes three times as long
-        present = np.flatnonzero(table)
-        labels = (present + shift).astype(y.dtype)
-    else:
-        labels, places = np.unique(y, return_inverse=True)
-        present, table = np.arange(labels.size), np.zeros(labels.size, np.int32)
-    if known is None or known.size == 0:
-        merged, codes = labels, np.arange(labels.size)
-    else:
-        _check_alike(known, labels)
-        merged, codes = _merged(known, labels)
-    table[present] = codes
-    return merged, table[places]
-
-
-def _merged(known: Array, labels: Array) -> tuple[Array, Array]:
-    """The known labels and those that are new, which are sorted, and the code of each of these."""
-    order = np.argsort(known, kind="stable")
-    place = np.minimum(np.searchsorted(known, labels, sorter=order), known.size - 1)
-    codes = order[place]
-    is_new = known[codes] != labels
-    n_new = np.count_nonzero(is_new)
-    if n_new == 0:
-        return known, codes
-    codes[is_new] = known.size + np.arange(n_new)
-    return np.concatenate([known, labels[is_new]]), codes
-
-
-def _check_alike(known: Array, labels: Array) -> None:
-    if known.dtype.kind in "OUS" and labels.dtype.kind not in "OUS":
-        raise ValueError(
-            f"y holds numbers, but earlier labels are text, like {known.tolist()[0]!r}."
-        )
-    if known.dtype.kind not in "OUS" and labels.dtype.kind in "OUS":
-        raise ValueError(
-            f"y holds text, but earlier labels are numbers, like {known.tolist()[0]!r}."
-        )
 
 
 def row_weights(y: Array, sample_weight: Any, class_weight: Any) -> Array:

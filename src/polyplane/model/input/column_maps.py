@@ -26,7 +26,7 @@ Folding  standardisation is linear, so finished planes take it in: they apply to
          between two of them: there planes become their values at the knots, two of which count for
          a row, however many features it was trained on. Beyond its knots a column is cut.
 Weights  a training may give each column a length of its own, by what it was worth to one before
-         (`estimator/soft_planes/column_weights.py`).
+         (`training/soft_planes/column_weights.py`).
 Turned   where asked for, the principal directions of the ranks of real columns stand behind the
          columns and are mapped like them, standardised and with ranks and hats of their own: for
          columns that say more together than alone. Columns of few values take no part.

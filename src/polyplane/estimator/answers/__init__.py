@@ -1,0 +1,1 @@
+"""What fitted estimators of planes tell of their planes and of rows."""

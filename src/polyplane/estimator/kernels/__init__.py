@@ -1,1 +1,0 @@
-"""What kernel machines share: fit, support rows in training, prediction."""

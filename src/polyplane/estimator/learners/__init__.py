@@ -1,0 +1,1 @@
+"""Several learners that make one model: rounds of planes, cascades of kernels."""

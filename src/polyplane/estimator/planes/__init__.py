@@ -1,1 +1,0 @@
-"""What hyperplane machines share: fit, passes, models in training, prediction."""

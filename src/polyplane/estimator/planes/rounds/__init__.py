@@ -1,1 +1,0 @@
-"""Rounds of several learners: learning apart, and being one again."""

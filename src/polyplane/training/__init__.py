@@ -1,0 +1,1 @@
+"""What is trained: states, families of algorithms and searches, without estimators and files."""

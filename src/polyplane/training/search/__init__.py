@@ -1,0 +1,1 @@
+"""Searches for settings, by trials on rows that are left out."""

@@ -1,0 +1,1 @@
+"""What happens around any work: progress, interruptions, threads, memory."""
