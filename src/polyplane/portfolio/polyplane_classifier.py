@@ -64,9 +64,7 @@ from polyplane.portfolio.recipes import (
     STREAM,
     settings_of,
 )
-from polyplane.portfolio.trials import (
-    scores_of_member,
-)
+from polyplane.portfolio.trials import scores_of_member
 from polyplane.training.blended.training import BlendAlgorithm, BlendedTraining, Member
 from polyplane.training.finished import check_can_learn_on
 from polyplane.training.job import NewRows
@@ -104,8 +102,8 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         default=2,
         allowed=whole(1, 3),
         meaning=(
-            "1 tries a few recipes and is fastest, 2 tries all, 3 tries all on several splits of "
-            "the rows and trains two seeds of each that is chosen."
+            "1 tries a few recipes on few rows and is fastest, 2 tries all recipes, 3 tries all on "
+            "several splits of the rows and trains more models of each that is chosen."
         ),
     )
     recipes: Any = parameter(
