@@ -139,16 +139,27 @@ def test_many_recipes_that_know_nothing_are_expected_to_err_like_chance():
         generator = np.random.default_rng(seed)
         labels = generator.integers(0, 2, 100)
         scores = generator.normal(size=(40, 100, 2))
-        found = cross_fitted(scores, labels, None, None, seed)
+        found = cross_fitted(scores, labels, None, None, seed, 100)
         errors.append(found.error)
         losses.append(found.log_loss)
     assert np.mean(errors) > 0.45
     assert np.mean(losses) > np.log(2) - 0.01
 
 
+def test_few_rows_to_try_widen_the_standard_errors_of_an_expectation():
+    """With a quarter as many judged rows as tried ones, the variance is larger by a quarter."""
+    scores, labels = some_scores()
+    n_rows = labels.size
+    few, many = (cross_fitted(scores, labels, None, 0, 0, n) for n in (4 * n_rows, 10**9))
+    assert few.error == many.error
+    for one, other in ((few.model, many.model), (few.linear, many.linear)):
+        assert one.error_se == pytest.approx(1.25**0.5 * other.error_se)
+        assert one.log_loss_se == pytest.approx(1.25**0.5 * other.log_loss_se)
+
+
 def test_an_expectation_survives_plain_values():
     scores, labels = some_scores()
-    found = cross_fitted(scores, labels, None, 0, 0)
+    found = cross_fitted(scores, labels, None, 0, 0, 400)
     assert Expected.from_dict(found.to_dict()) == found
     assert f"{found.error:.1%}" in str(found)
     assert f"{found.linear.error:.1%}" in str(found)

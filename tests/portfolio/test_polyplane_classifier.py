@@ -124,6 +124,20 @@ def test_rows_are_tried_or_judged_and_of_every_class(quality):
             np.testing.assert_allclose(np.bincount(part) / 200, np.bincount(y) / 1_000, atol=0.01)
 
 
+def test_few_judged_rows_call_for_more_splits():
+    X, y = rings(10_000)
+    assert [len(splits_of(data_of(X, y), EFFORTS[quality], 0)) for quality in (1, 2)] == [1, 2]
+    effort = EFFORTS[2]._replace(rows_to_judge=2_000)
+    assert len(splits_of(data_of(X, y), effort, 0)) == 1
+
+
+def test_rows_of_a_class_that_no_recipe_has_met_are_not_judged():
+    X, y = rings(300)
+    y[:3] = [2, 3, 4]
+    for one in splits_of(data_of(X, y), EFFORTS[2], 0):
+        assert set(one.judged.labels) <= set(one.tried.labels)
+
+
 def test_rows_without_weight_are_neither_tried_nor_judged():
     X, y = rings(500)
     weights = (np.arange(500) % 5 > 0).astype(np.float32)

@@ -3,10 +3,13 @@
 The weights of the recipes are chosen on the rows by which they are judged, which makes the blend
 look better there than it is. So the estimate is cross-fitted: the rows are dealt into parts, and
 each part is judged with weights chosen on the others.
+
+Models that were trained on other rows would err on other judged rows: standard errors are larger by
+the square root of 1 + judged rows / tried rows (Nadeau and Bengio, Machine Learning 52, 2003).
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,10 @@ class Score:
     error: float  # share of wrong rows
     error_se: float
     auc: float | None  # area under the ROC curve; the mean over classes of one against the rest
+
+    def widened(self, factor: float) -> "Score":
+        """Return the score with standard errors that are larger by a factor."""
+        return replace(self, log_loss_se=factor * self.log_loss_se, error_se=factor * self.error_se)
 
     def interval(self, name: str) -> tuple[float, float]:
         """Return the 95% interval of "log_loss" or "error"."""
@@ -109,9 +116,17 @@ def _auc(scores: Array, labels: Array) -> float | None:
 
 
 def cross_fitted(
-    scores: Array, labels: Array, row_weights: Array | None, linear: int | None, seed: int
+    scores: Array,
+    labels: Array,
+    row_weights: Array | None,
+    linear: int | None,
+    seed: int,
+    n_tried: int,
 ) -> Expected:
-    """Return the estimate for the blend of [recipe, row, class] scores; `linear` is a recipe."""
+    """Return the estimate for the blend of [recipe, row, class] scores; `linear` is a recipe.
+
+    `n_tried` rows have trained each recipe.
+    """
     parts = np.random.default_rng(seed).permutation(labels.size) % min(PARTS, labels.size)
     blended = np.empty_like(scores[0])
     for k in range(int(parts.max()) + 1):
@@ -120,8 +135,10 @@ def cross_fitted(
         weights = weights_of_recipes(scores[:, is_out], labels[is_out], of_out)
         mean = np.tensordot(weights, scores, axes=1)
         blended[is_in] = mean[is_in] * calibration_of(mean[is_out], labels[is_out], of_out)
+    factor = math.sqrt(1 + labels.size / n_tried)
+    of_linear = None if linear is None else score_of(scores[linear], labels, row_weights)
     return Expected(
-        score_of(blended, labels, row_weights),
-        None if linear is None else score_of(scores[linear], labels, row_weights),
+        score_of(blended, labels, row_weights).widened(factor),
+        of_linear and of_linear.widened(factor),
         int(labels.size),
     )

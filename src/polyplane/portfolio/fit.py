@@ -191,7 +191,8 @@ def _blended(fit: PortfolioFit, trials: list[Trial], splits: list[Split]) -> tup
     shares = weights_of_recipes(scores, labels, row_weights)
     places = [k for k, trial in enumerate(trials) if trial.name.startswith(LINEAR_NAME)]
     linear = places[0] if places else None
-    expected = cross_fitted(scores, labels, row_weights, linear, fit.training.seed)
+    n_tried = splits[0].tried.labels.size
+    expected = cross_fitted(scores, labels, row_weights, linear, fit.training.seed, n_tried)
     fit.report["expected"] = expected.to_dict()
     fit.report["trials"] = [
         {

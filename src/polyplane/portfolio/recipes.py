@@ -38,22 +38,34 @@ OF_THE_VIEW = ("statistics",)  # settings that are no parameters of SoftPlanesCl
 class Effort(NamedTuple):
     """How much work a fit does."""
 
-    n_splits: int  # on which every recipe is tried
-    n_splits_of_few_rows: int  # the same, of fewer than 5,000 rows
-    rows_to_try: int  # with all rows of a large table the blend is hardly better
+    most_splits: int  # on each of which every recipe is tried
+    rows_to_judge: int  # with fewer judged rows there is another split
+    rows_to_try: int  # of a split; with all rows of a large table the blend is hardly better
     steps_of_refit: int  # of a recipe on all rows: passes are fewer where rows are many
     n_models: int  # of all chosen recipes together: one with a large share has several seeds
 
 
 EFFORTS = {  # by quality
     1: Effort(
-        n_splits=1, n_splits_of_few_rows=1, rows_to_try=4_000, steps_of_refit=1_000_000, n_models=1
+        most_splits=1,
+        rows_to_judge=0,
+        rows_to_try=4_000,
+        steps_of_refit=1_000_000,
+        n_models=1,
     ),
     2: Effort(
-        n_splits=1, n_splits_of_few_rows=3, rows_to_try=10_000, steps_of_refit=2_000_000, n_models=3
+        most_splits=3,
+        rows_to_judge=4_000,
+        rows_to_try=10_000,
+        steps_of_refit=2_000_000,
+        n_models=3,
     ),
     3: Effort(
-        n_splits=3, n_splits_of_few_rows=4, rows_to_try=10_000, steps_of_refit=4_000_000, n_models=6
+        most_splits=4,
+        rows_to_judge=50_000,
+        rows_to_try=10_000,
+        steps_of_refit=4_000_000,
+        n_models=6,
     ),
 }
 

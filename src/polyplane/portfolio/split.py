@@ -16,7 +16,6 @@ __all__ = ["Split", "held_out_places", "splits_of", "taken", "with_label_statist
 
 MOST_TO_JUDGE = 20_000  # rows
 JUDGED_SHARE = 0.2  # of the rows, where there are fewer
-FEW_ROWS = 5_000  # of which one judged part tells too little
 MANY_ROWS = 20_000  # from which on some rows are held out of the training on all rows
 MOST_HELD_OUT, HELD_OUT_SHARE = 5_000, 0.05
 
@@ -38,15 +37,18 @@ def splits_of(
     if judged_by is not None:
         tried = _some(members, data.labels, effort.rows_to_try, seed)
         return [Split(taken(data, tried), judged_by, tried, np.empty(0, np.int64))]
-    n_splits = effort.n_splits_of_few_rows if members.size < FEW_ROWS else effort.n_splits
-    splits, left = [], members  # no row is judged twice
     n_judged = min(JUDGED_SHARE * members.size, MOST_TO_JUDGE)
-    for k in range(n_splits):
-        if left.size < 2:
+    splits, left = [], members  # no row is judged twice
+    for k in range(effort.most_splits):
+        is_enough = k > 0 and k * n_judged >= effort.rows_to_judge
+        if is_enough or left.size < 2:
             break
         left, judged = stratified(left, data.labels, min(0.5, n_judged / left.size), seed + k)
         rest = np.setdiff1d(members, judged, assume_unique=True)
         tried = _some(rest, data.labels, effort.rows_to_try, seed + k)
+        is_met = np.isin(data.labels[judged], data.labels[tried])
+        if is_met.any():  # rows of a class that no recipe has met would decide how sure all may be
+            judged = judged[is_met]
         splits.append(Split(taken(data, tried), taken(data, judged), tried, judged))
     return splits
 
