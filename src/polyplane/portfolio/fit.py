@@ -29,6 +29,8 @@ from polyplane.portfolio.trials import (
     Trial,
     Views,
     algorithm_of,
+    joined,
+    judged_labels,
     judged_weights,
     kind_of_data,
     ranks_of,
@@ -43,6 +45,7 @@ __all__ = ["GivenRows", "PortfolioFit", "blended_members", "refit_members", "spl
 LINEAR_NAME = "linear"  # with which names of linear recipes begin
 LEAST_PASSES = 3  # of a refit, however many rows there are
 FEWEST_JUDGED = 20  # rows: with fewer, recipes are not judged
+MOST_LOSS_BEHIND = 0.05  # of the best log-loss of one split: recipes to try on further splits
 
 
 class GivenRows(NamedTuple):
@@ -136,11 +139,14 @@ def blended_members(fit: PortfolioFit, rows: SplitRows) -> list[Member]:
             _member(fit, name, one, one["weight"] / total, one["weight"])
             for name, one in fit.recipes.items()
         ]
-    trials = _trials(fit, rows)
+    trials, all_trials = _trials(fit, rows)
     fit.estimators = {trial.name: trial.estimator for trial in trials}
     shares, factor = np.full(len(trials), 1 / len(trials)), 1.0
     if sum(split.judged.labels.size for split in rows.wide) >= FEWEST_JUDGED:
         shares, factor = _blended(fit, trials, rows.wide)
+        _report_trials(
+            fit, all_trials, {one.name: w for one, w in zip(trials, shares, strict=True)}
+        )
     return [
         _member(fit, trial.name, trial.settings, share, share * factor * trial.calibration)
         for trial, share in zip(trials, shares.tolist(), strict=True)
@@ -148,25 +154,68 @@ def blended_members(fit: PortfolioFit, rows: SplitRows) -> list[Member]:
     ]
 
 
-def _trials(fit: PortfolioFit, rows: SplitRows) -> list[Trial]:
-    """Try every recipe; an interruption leaves the best so far in place of the model."""
+def _trials(fit: PortfolioFit, rows: SplitRows) -> tuple[list[Trial], list[Trial]]:
+    """Try recipes; return the trials of the best recipes, on all splits, and those of all.
+
+    An interruption leaves the best recipe so far in place of the model.
+    """
     done: list[Trial] = []
     recipes = _recipes_to_try(fit, rows.samples[0])
-    n_passes = sum(settings["max_iter"] for _, settings in recipes)
-    n_steps = n_passes * sum(split.tried.labels.size for split in rows.wide)
-    with progress(f"{fit.title}: recipes", n_steps, fit.shows_progress, is_search=True) as report:
-        try:
-            return tried_recipes(
-                recipes, rows.wide, rows.samples, fit.n_threads, report, done.append
+    ranks = ranks_of(fit.training.labels)
+    try:
+        trials = _tried_on(fit, rows, slice(0, 1), recipes, done)
+        if len(rows.wide) == 1:
+            return trials, trials
+        best = _best_recipes(trials, rows.wide[:1], ranks)
+        chosen = [recipes[k] for k in best]
+        later = _tried_on(fit, rows, slice(1, None), chosen, [])
+        for k, trial in zip(best, later, strict=True):
+            trials[k] = joined(trials[k], trial, rows.wide, ranks)
+        return [trials[k] for k in best], trials
+    except BaseException:
+        if done:
+            best_so_far = min(done, key=lambda trial: trial.score.log_loss)
+            fit.training.interim = Member(
+                best_so_far.name,
+                1.0,
+                best_so_far.calibration,
+                best_so_far.estimator,
+                statistics=best_so_far.settings["statistics"],
             )
-        except BaseException:
-            if done:
-                best = min(done, key=lambda trial: trial.score.log_loss)
-                statistics = best.settings["statistics"]
-                fit.training.interim = Member(
-                    best.name, 1.0, best.calibration, best.estimator, statistics=statistics
-                )
-            raise
+        raise
+
+
+def _tried_on(
+    fit: PortfolioFit,
+    rows: SplitRows,
+    which: slice,
+    recipes: list[tuple[str, dict[str, Any]]],
+    done: list[Trial],
+) -> list[Trial]:
+    """Return the trials of recipes on some of the splits."""
+    splits, samples = rows.wide[which], rows.samples[which]
+    n_passes = sum(settings["max_iter"] for _, settings in recipes)
+    n_steps = n_passes * sum(split.tried.labels.size for split in splits)
+    with progress(f"{fit.title}: recipes", n_steps, fit.shows_progress, is_search=True) as report:
+        return tried_recipes(recipes, splits, samples, fit.n_threads, report, done.append)
+
+
+def _best_recipes(trials: list[Trial], splits: list[Split], ranks: Array) -> list[int]:
+    """Return which recipes are tried on further splits.
+
+    These are the recipes of the blend of the first split, those that are nearly as good as the best
+    one, and the linear recipe, whose error is reported.
+    """
+    if judged_labels(splits, ranks).size < FEWEST_JUDGED:
+        return list(range(len(trials)))
+    scores = np.stack([trial.scores for trial in trials])
+    shares = weights_of_recipes(scores, judged_labels(splits, ranks), judged_weights(splits))
+    limit = (1 + MOST_LOSS_BEHIND) * min(trial.score.log_loss for trial in trials)
+    return [
+        k
+        for k, trial in enumerate(trials)
+        if shares[k] > 0 or trial.score.log_loss <= limit or trial.name.startswith(LINEAR_NAME)
+    ]
 
 
 def _recipes_to_try(fit: PortfolioFit, sample: Views) -> list[tuple[str, dict[str, Any]]]:
@@ -183,10 +232,10 @@ def _recipes_to_try(fit: PortfolioFit, sample: Views) -> list[tuple[str, dict[st
 def _blended(fit: PortfolioFit, trials: list[Trial], splits: list[Split]) -> tuple[Array, float]:
     """Return the shares of recipes and the factor that makes the blend's scores log-odds.
 
-    The trials, and what to expect of the blend, are reported.
+    What to expect of the blend is reported.
     """
     ranks, row_weights = ranks_of(fit.training.labels), judged_weights(splits)
-    labels = np.concatenate([ranks[split.judged.labels] for split in splits])
+    labels = judged_labels(splits, ranks)
     scores = np.stack([trial.scores for trial in trials])
     shares = weights_of_recipes(scores, labels, row_weights)
     places = [k for k, trial in enumerate(trials) if trial.name.startswith(LINEAR_NAME)]
@@ -194,6 +243,11 @@ def _blended(fit: PortfolioFit, trials: list[Trial], splits: list[Split]) -> tup
     n_tried = splits[0].tried.labels.size
     expected = cross_fitted(scores, labels, row_weights, linear, fit.training.seed, n_tried)
     fit.report["expected"] = expected.to_dict()
+    return shares, calibration_of(np.tensordot(shares, scores, axes=1), labels, row_weights)
+
+
+def _report_trials(fit: PortfolioFit, trials: list[Trial], shares: dict[str, float]) -> None:
+    """Report what each recipe reached on the rows by which it was judged."""
     fit.report["trials"] = [
         {
             "recipe": trial.name,
@@ -201,12 +255,12 @@ def _blended(fit: PortfolioFit, trials: list[Trial], splits: list[Split]) -> tup
             "log_loss_se": trial.score.log_loss_se,
             "error": trial.score.error,
             "auc": trial.score.auc,
+            "judged_rows": len(trial.scores),
             "seconds": trial.seconds,
-            "weight": float(share),
+            "weight": float(shares.get(trial.name, 0.0)),
         }
-        for trial, share in zip(trials, shares, strict=True)
+        for trial in trials
     ]
-    return shares, calibration_of(np.tensordot(shares, scores, axes=1), labels, row_weights)
 
 
 def _member(

@@ -29,7 +29,18 @@ from polyplane.training.soft_planes.column_weights import Importance, weights_of
 from polyplane.training.work.progress import Report, silence
 from polyplane.training.work.side_by_side import for_each
 
-__all__ = ["Trial", "Views", "algorithm_of", "kind_of_data", "scores_of_member", "tried_recipes"]
+__all__ = [
+    "Trial",
+    "Views",
+    "algorithm_of",
+    "joined",
+    "judged_labels",
+    "judged_weights",
+    "kind_of_data",
+    "ranks_of",
+    "scores_of_member",
+    "tried_recipes",
+]
 
 View = tuple[str, str, str, str]  # kind of columns, scores, directions, statistics
 PLAIN: View = ("plain", "values", "none", "none")
@@ -187,17 +198,36 @@ def _trial(
         trained_on(algorithm, seen, view.labels, columns, view.members, view.seed, report)
         scores.append(scores_of_member(algorithm, split.judged))
         estimators.append(algorithm)
-    ranks = ranks_of(views[0].labels)
-    labels = np.concatenate([ranks[split.judged.labels] for split in splits])
-    weights = judged_weights(splits)
-    joined = np.concatenate(scores).astype(np.float64)
-    calibration = calibration_of(joined, labels, weights)
-    joined *= calibration
-    score = score_of(joined, labels, weights)
     seconds = time.perf_counter() - start
-    return Trial(
-        name, settings, joined.astype(np.float32), score, calibration, seconds, estimators[0]
-    )
+    raw = np.concatenate(scores).astype(np.float64)
+    ranks = ranks_of(views[0].labels)
+    return _judged(name, settings, raw, splits, ranks, seconds, estimators[0])
+
+
+def _judged(
+    name: str,
+    settings: dict[str, Any],
+    raw: Array,
+    splits: Sequence[Split],
+    ranks: Array,
+    seconds: float,
+    estimator: Any,
+) -> Trial:
+    """Return a trial with the factor that makes `raw` scores of the judged rows log-odds."""
+    labels, weights = judged_labels(splits, ranks), judged_weights(splits)
+    calibration = calibration_of(raw, labels, weights)
+    scores = calibration * raw
+    score = score_of(scores, labels, weights)
+    as_kept = scores.astype(np.float32)
+    return Trial(name, settings, as_kept, score, calibration, seconds, estimator)
+
+
+def joined(first: Trial, later: Trial, splits: Sequence[Split], ranks: Array) -> Trial:
+    """Return the trial of a recipe on all splits, from those on the first and on the others."""
+    raw = [trial.scores.astype(np.float64) / trial.calibration for trial in (first, later)]
+    seconds = first.seconds + later.seconds
+    both = np.concatenate(raw)
+    return _judged(first.name, first.settings, both, splits, ranks, seconds, first.estimator)
 
 
 def scores_of_member(estimator: SoftPlanesClassifier, data: TrainingData) -> Array:
@@ -210,6 +240,11 @@ def ranks_of(labels: Array) -> Array:
     """Return the place of each label, which stand in the order of their codes, among all sorted."""
     ranks: Array = np.argsort(np.argsort(labels, kind="stable"), kind="stable")
     return ranks
+
+
+def judged_labels(splits: Sequence[Split], ranks: Array) -> Array:
+    """Return the ranks of the classes of the judged rows."""
+    return np.concatenate([ranks[split.judged.labels] for split in splits])
 
 
 def judged_weights(splits: Sequence[Split]) -> Array | None:
