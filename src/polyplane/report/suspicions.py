@@ -45,8 +45,8 @@ def suspicions(
     if set_aside:
         names = ", ".join(map(quoted, set_aside[:MOST_NAMED]))
         found.append(
-            Suspicion("id", f"Nearly every value of {names} is another, as of an id: it is left "
-                      "out.", set_aside)
+            Suspicion("id", f"Ignored as almost unique per row (likely an identifier): {names}.",
+                      set_aside)
         )  # fmt: skip
     if table.y.size < FEW_ROWS:
         return found

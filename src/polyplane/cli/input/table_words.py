@@ -45,7 +45,7 @@ def table_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(("missing", f"{n_gaps:,} value{'s' * (n_gaps > 1)}: {named}"))
     aside = [repr(one["name"]) for one in facts["columns"] if one["kind"] == "aside"]
     if aside:
-        reason = "nearly every value is another; --text-columns reads one all the same"
+        reason = "almost unique per row; --text-columns keeps one"
         lines.append(("set aside", f"{_listed(aside)}: {reason}"))
     return lines
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.layout import LaidOut, Layout
+from polyplane.data.table.learning import ignored_columns
 from polyplane.data.table.statistics import KeyedRows
 from polyplane.engine.inspection import largest_magnitude
 
@@ -185,14 +186,9 @@ def _learned(estimator: Any, frame: Frame, grows: bool) -> Any:
     """Rows of the frame from which the layout is learned."""
     layout = Layout(grows=grows, keeps_keys=getattr(estimator, "KEEPS_KEYS", False) and not grows)
     rows = rows_of(frame, layout, _categorical(estimator, frame))
-    aside = ", ".join(map(repr, layout.set_aside))
-    if aside:
-        warnings.warn(
-            f"{type(estimator).__name__}: nearly every value of {aside} is another, as of an id or "
-            "a name, and says nothing of other rows: set aside. categorical_features names "
-            "columns that are categories all the same.",
-            stacklevel=2,
-        )
+    if layout.set_aside:
+        words = ignored_columns(layout.set_aside, "categorical_features")
+        warnings.warn(f"{type(estimator).__name__}: {words}", stacklevel=2)
     estimator.layout_, estimator.n_features_in_ = layout, len(frame.columns)
     vars(estimator).pop("feature_names_in_", None)
     if frame.texts is not None:
