@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import pickle
 import threading
 from dataclasses import replace
 
@@ -195,16 +194,6 @@ def test_pairs_of_an_ensemble_decide_by_mean_scores():
 
 
 # ---- threads ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("kind", "n_estimators"), [("ovo", 1), ("ovr", 2)])
-def test_threads_change_no_bit(machine, kind, n_estimators, monkeypatch):
-    monkeypatch.setattr("polyplane.model.plane_record.ROWS_WORTH_A_THREAD", 7)
-    machine = several(machine, kind, n_estimators=n_estimators)
-    alone, threaded = clone(machine).set_params(n_jobs=1), machine.set_params(n_jobs=3)
-    assert_same_model(threaded.fit(X, Y), alone.fit(X, Y))
-    if hasattr(machine, "partial_fit"):
-        assert_same_model(threaded.partial_fit(X, Y), alone.partial_fit(X, Y))
 
 
 @pytest.mark.compiled  # rounding is the same, if slow, without the JIT
@@ -446,15 +435,6 @@ def test_an_interruption_under_early_stopping_leaves_the_planes_reached(monkeypa
 
 
 # ---- what is kept and told -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["ovr", "ovo"])
-def test_a_pickled_classifier_goes_on_to_the_same_bits(streaming, kind):
-    model = several(streaming, kind, n_estimators=2).partial_fit(X[:40], Y[:40])
-    restored = pickle.loads(pickle.dumps(model))
-    assert_same_model(restored, model)
-    assert_same_model(restored.partial_fit(X, Y), model.partial_fit(X, Y))
-    assert_same_model(restored.fit(X, Y), model.fit(X, Y))
 
 
 @pytest.mark.parametrize("kind", ["ovr", "ovo"])
