@@ -28,11 +28,6 @@ BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
 NOTICED = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
-NEED_ALL = "linear", "noise"  # verdicts for which nonlinear algorithms must have been tried
-LACKING = (
-    "But there was no time to compile the loops of nonlinear algorithms, which happens once on a "
-    "machine: explore again."
-)
 Watch = Callable[[Run], None]
 
 
@@ -147,11 +142,25 @@ def explore_sample(
     image_shape: tuple[int, int] | None = None,
     watch: Watch | None = None,
 ) -> Exploration:
-    """The same for a sample; `watch` is called after each run."""
+    """Explore a sample as `explore` does; `watch` is called after each run."""
     if n_folds < 2:
         raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
     if not has_differences(sample.X):
         raise ValueError("All rows are the same: there is nothing to learn from.")
+    with budget.without_compilation():
+        return _explored(sample, budget, n_folds, seed, n_jobs, report, image_shape, watch)
+
+
+def _explored(
+    sample: Sample,
+    budget: Budget,
+    n_folds: int,
+    seed: int,
+    n_jobs: int | None,
+    report: Any,
+    image_shape: tuple[int, int] | None,
+    watch: Watch | None,
+) -> Exploration:
     noticed = _noticed(sample)
     leaking = _leaking(sample, noticed) if image_shape is None else ()
     search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)
@@ -168,10 +177,9 @@ def explore_sample(
                 found.result(is_final=False, is_brief=True).to_html(report)
                 has_page = True
             elif report is not None and (is_first or is_due):
-                start, compiled = budget.elapsed, search.compile_seconds
+                start = budget.elapsed
                 found.result(is_final=False).to_html(report)
-                compiled = search.compile_seconds - compiled  # the next page will not need that
-                budget.page_seconds = max(0.0, budget.elapsed - start - compiled)
+                budget.page_seconds = budget.elapsed - start
                 next_page = budget.elapsed + BETWEEN_PAGES
             n_rows = run.n_rows
     except KeyboardInterrupt:
@@ -204,8 +212,6 @@ class Findings:
         """All of it, or what takes no time to see."""
         search, sample = self.search, self.search.sample
         runs, said = search.runs, advice(search.runs, sample.y)
-        if search.has_compiled and search.lacks and said.verdict in NEED_ALL:
-            said = replace(said, verdict="more-data", sentence=f"{said.sentence} {LACKING}")
         said = _without(self.leaking, said)
         planes = best_of(runs, PLANES)
         shown = Shown(
@@ -246,7 +252,7 @@ class Findings:
         table = table_of(runs, LINEAR, meanings, units)
         code = self._code(said.machine) if runs else ""
         n_rows = max((each[-1].n_rows for each in runs.values()), default=0)
-        compiling = _compiling(search.compile_seconds)
+        compiling = _compiling(search.budget.compile_seconds)
         words = [said.sentence, ahead.sentence, *(one.sentence for one in self.suspicions)]
         words.append(compiling)
         about = {
@@ -317,12 +323,12 @@ def _without(leaking: Sequence[str], said: Advice) -> Advice:
 
 
 def _compiling(seconds: float) -> str:
-    """What went into compilation, where it was noticeable."""
+    """Return a sentence about the time of compilation, if it was noticeable."""
     if seconds < NOTICED:
         return ""
     return (
-        f"{seconds:.0f} seconds went into compiling loops, which happens once on a machine: the "
-        "next exploration gets further."
+        f"Compiling loops took {seconds:.0f} seconds beside the budget, which happens once on a "
+        "machine."
     )
 
 
