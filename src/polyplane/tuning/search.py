@@ -147,9 +147,6 @@ class Search:
             self._estimator(candidate).fit(X, y).predict(X)
         return self.budget.elapsed - start
 
-    def _elapsed(self) -> float:
-        return self.budget.elapsed
-
     # ---- a candidate on a sample ---------------------------------------------------------
 
     def _run(self, candidate: Candidate, n_rows: int, splits: Sequence[Split]) -> Run | None:
@@ -169,9 +166,8 @@ class Search:
         """Fit and predict fold after fold, while there is time; two folds are the least."""
         X, y, start = self.sample.X[:n_rows], self.sample.y[:n_rows], self.budget.elapsed
         run = Run(candidate.name, n_rows, self.n_folds, setting=candidate.setting(X))
-        folds = run_folds(
-            run, lambda: self._estimator(candidate), X, y, splits, lambda: self.budget.elapsed
-        )
+        made = partial(self._estimator, candidate)
+        folds = run_folds(run, made, X, y, splits, lambda: self.budget.elapsed)
         for (training, _), _ in zip(splits, folds, strict=False):
             self._imitate(run, X, y, training)
             if not self.budget.allows(1.2 * run.trial.median_seconds):
