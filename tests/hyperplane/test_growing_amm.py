@@ -1,5 +1,7 @@
 """GAMM: the paper, reductions, and the checkerboards on which AMM fails."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,20 +27,29 @@ PLAIN = {"shuffle": False, "average": False, "fit_intercept": False}
 
 
 @settings(deadline=None, max_examples=examples(60))
-@given(problems(), st.sampled_from(ALPHAS), st.integers(3, 40), st.sampled_from([None, 2, 5]))
-def test_equals_the_paper_transcribed(problem, alpha, interval, max_planes):
+@given(
+    problem=problems(),
+    alpha=st.sampled_from(ALPHAS),
+    interval=st.integers(3, 40),
+    p=st.sampled_from([0.25, 0.75, 1.0]),
+    decay=st.sampled_from([0.5, 0.75, 1.0]),
+    max_planes=st.sampled_from([None, 1, 2, 5]),
+    grow_rivals=st.booleans(),
+)
+def test_equals_the_paper_transcribed(problem, alpha, interval, p, decay, max_planes, grow_rivals):
     """Planes, owners, births, prunings and predictions, by the coins that the model tosses."""
     X, y = problem
     model = GAMMClassifier(
-        alpha=alpha, max_iter=2, prune_interval=interval, prune_budget=3, clone_probability=0.75,
-        clone_decay=0.5, max_planes=max_planes, random_state=0, **PLAIN,
+        alpha=alpha, max_iter=2, prune_interval=interval, prune_budget=3, clone_probability=p,
+        clone_decay=decay, max_planes=max_planes, grow_rivals=grow_rivals, random_state=0, **PLAIN,
     ).fit(X, y)  # fmt: skip
     exact, exact_alpha = as_fractions(X), as_fractions([[alpha]])[0, 0]
     order = np.tile(np.arange(len(y)), 2)
     coins = coins_at(only_model(model).seed, 0, order.size)
     reference, _ = growing_amm.online(
-        exact, y, exact_alpha, order, coins, 0.75, 0.5, interval, 3, max_planes or 10**9
-    )
+        exact, y, exact_alpha, order, coins, Fraction(p), Fraction(decay), interval, 3,
+        max_planes or 10**9, grow_rivals,
+    )  # fmt: skip
     found, owner = sums_of(model)
     expected = amm.sums(reference, exact_alpha)
     counts = only_model(model).planes.counts
