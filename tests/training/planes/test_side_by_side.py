@@ -17,6 +17,7 @@ from polyplane import (
     PegasosClassifier,
 )
 from polyplane.estimator import shell
+from polyplane.estimator.fitting.pass_watch import PassWatch
 from polyplane.hyperplane.amm import AMM
 from polyplane.training.planes.algorithm import hinge_steps
 from tests.searches import looks_at_held_out_rows, lowest_as_fitted
@@ -290,8 +291,8 @@ def test_early_stopping_returns_to_the_best_of_all_models(monkeypatch):
     model = AMMClassifier(multi_class="ovo", max_iter=9, early_stopping=True, random_state=0)
     best = clone(model).set_params(early_stopping=False, max_iter=2).fit(X, Y)
     script = iter([0.5, 0.2, 0.3, 0.2, 0.4, 0.0])
-    monkeypatch.setattr(shell, "error_of", lambda *_: next(script))
-    model.fit(X, Y, X_val=X, y_val=Y)
+    monkeypatch.setattr(PassWatch, "error", lambda *_: next(script))
+    model.fit(X, Y, eval_set=(X, Y))
     assert model.n_iter_ == 5
     assert_same_model(model, best)
 
@@ -427,7 +428,7 @@ def test_an_interruption_under_early_stopping_leaves_the_planes_reached(monkeypa
     with monkeypatch.context() as patch:
         patch.setattr("polyplane.estimator.shell.progress", Interruption(12))
         with pytest.raises(KeyboardInterrupt):
-            model.fit(X, Y, X_val=X, y_val=Y)
+            model.fit(X, Y, eval_set=(X, Y))
     assert model.n_steps_ > len(X)
     rows = np.resize(np.arange(len(X)), model.n_steps_)
     alone = AMMClassifier().partial_fit(X[rows], Y[rows], classes=CLASSES)
