@@ -41,7 +41,6 @@ class StreamCourse:
     seed: int  # of the order of rows
     n_passes: int = 0  # completed
     n_chunks: int = 0  # of the pass at work that have been learned
-    n_rows: int = 0  # of all passes
 
 
 @runtime_checkable
@@ -113,7 +112,6 @@ def _fit_stream(
                         _learn(model, chunk, classes)
                         training_of(model).n_passes = course.n_passes
                         course.n_chunks += 1
-                        course.n_rows += chunk.X.shape[0]
                     classes = None
                     show(course.n_passes, chunk.X.shape[0])
                 _check_classes(model)

@@ -63,7 +63,6 @@ __all__ = [
     "AS_IS",
     "KINDS",
     "ColumnMap",
-    "can_turn",
     "column_map",
     "compact_rows",
     "folded_map",
@@ -134,10 +133,6 @@ class ColumnMap:
     def has_knots(self) -> bool:
         """Whether prediction, too, has to map rows."""
         return self.table is not None and self.table.knots.size > 0
-
-    def count_knotted(self) -> int:
-        """Columns with knots."""
-        return 0 if self.table is None else int((np.diff(self.table.knot_starts) > 0).sum())
 
     @property
     def n_folded(self) -> int:
@@ -483,14 +478,6 @@ def _read_only(
     deviation, is_binary = statistics.deviation.copy(), statistics.is_binary.copy()
     deviation[n_read:n_columns], is_binary[n_read:n_columns] = 0, False
     return statistics._replace(deviation=deviation, is_binary=is_binary)
-
-
-def can_turn(columns: ColumnMap) -> bool:
-    """Whether there are real columns with knots, not too many, to have directions."""
-    if columns.table is None:
-        return False
-    is_spread = (columns.table.n_hats > 0).sum(axis=0) > 1  # categories have one level
-    return 1 < int((is_spread & (np.diff(columns.table.knot_starts) > 0)).sum()) <= MOST_TURNED
 
 
 def _turn(values: Array, statistics: ColumnStatistics) -> Turn | None:
