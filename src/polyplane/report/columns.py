@@ -1,4 +1,4 @@
-"""The columns that a user knows, and where they are in the rows that machines see.
+"""The columns that a user knows, and where they are in the rows that algorithms see.
 
 A column of a table may be several of X: a number, and a column for each value of a category. What
 a report says is about the user's columns.

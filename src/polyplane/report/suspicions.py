@@ -1,4 +1,4 @@
-"""What is suspicious about rows before any machine is believed: leaks, ids, contradictions, drift.
+"""What is suspicious about rows before any model is believed: leaks, ids, contradictions, drift.
 
 Nothing is trained. Each is a sentence for a person to look into, not a proof: a column that decides
 alone may be the answer written down afterwards, or just a very good column.
@@ -123,7 +123,7 @@ def _of_drift(
         found.append(
             Suspicion("drift", f"{', '.join(map(quoted, names))}{more} drifted from the first to "
                       f"the last third of the rows (by {largest[0][0]:.0%} of the rows): folds at "
-                      "random flatter every machine; test on the latest rows.", names)
+                      "random flatter every algorithm; test on the latest rows.", names)
         )  # fmt: skip
     return found
 
@@ -222,7 +222,7 @@ def _contradictions(table: Table) -> list[Suspicion]:
     if n_lost > max(1, n_rows // 1000):
         found.append(
             Suspicion("contradiction", f"{n_in_conflict:,} rows ({n_in_conflict / n_rows:.1%}) "
-                      "equal another one in every column, but not in the label: no machine can "
+                      "equal another one in every column, but not in the label: no algorithm can "
                       f"have less than {n_lost / n_rows:.1%} wrong on all of them.")
         )  # fmt: skip
     n_copies = int((sizes - 1)[sizes == most].sum())

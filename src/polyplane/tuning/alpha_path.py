@@ -157,7 +157,7 @@ def _alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_se
     is_hyperplane = isinstance(estimator, PlaneClassifier) and "alpha" in estimator.get_params()
     if not is_hyperplane or "alpha" not in estimator.algorithm.searched:
         raise TypeError(
-            f"alpha_path is for hyperplane machines that take an alpha, such as AMMClassifier; "
+            f"alpha_path is for hyperplane algorithms that take an alpha, such as AMMClassifier; "
             f"{name} does not."
         )
     if estimator.early_stopping:

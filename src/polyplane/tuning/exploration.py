@@ -1,4 +1,4 @@
-"""`polyplane.explore`: is the problem nonlinear, what would it buy, and what did machines see?"""
+"""`polyplane.explore`: is the problem nonlinear, what would it buy, and what did models see?"""
 
 import html
 import importlib.util
@@ -69,7 +69,7 @@ class Report:
         return "\n".join([title, self.summary, repr(self.lines), "to_html(path) writes the page."])
 
     def to_html(self, path: Any = None) -> str:
-        """The page as one text; with a path it is also written there, whole or not at all."""
+        """Return the page as one text; with a path, write it there as well."""
         page = page_of(self.content)
         if path is not None:
             with whole_file(Path(os.fspath(path))) as file:
@@ -84,14 +84,14 @@ class Report:
 
 @dataclass(repr=False)
 class Exploration(Report):
-    """What machines of different kinds make of some rows, and what follows from it."""
+    """Result of `explore`: errors of algorithms of different kinds, and what follows from them."""
 
     advice: Advice | None = None
     outlook: Outlook | None = None
     suspicions: Sequence[Suspicion] = ()
     code: str = ""  # to paste
     runs: Mapping[str, Sequence[Run]] = field(default_factory=dict)
-    left_out: Mapping[str, str] = field(default_factory=dict)  # machines, and why
+    left_out: Mapping[str, str] = field(default_factory=dict)  # algorithms, and why
     is_interrupted: bool = False
     seconds: float = 0.0
     n_rows: int = 0  # of the largest sample
@@ -111,11 +111,11 @@ def explore(
     n_jobs: int | None = -1,
     **reading: Any,
 ) -> Exploration:
-    """Try machines of different kinds on samples that grow while time remains; say what follows.
+    """Try algorithms of different kinds on samples that grow while time remains; say what follows.
 
     X is a matrix or a table, with labels y; or a file, whose labels are in it, with options of
     `polyplane.stream` such as `label`. `budget` is seconds, or a text such as "5m". With `report`,
-    a page is written there as soon as two machines can be compared, and again now and then and in
+    a page is written there as soon as two algorithms can be compared, and again now and then and in
     the end. Ctrl-C ends it with what has
     been found so far. `image_shape` shows rows and planes as pictures of that height and width.
     """
@@ -193,7 +193,7 @@ def _explored(
 
 
 class Findings:
-    """A search, and what can be said of it at any time."""
+    """A search, and the result that it has at any time."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class Findings:
     def result(
         self, is_final: bool, is_interrupted: bool = False, is_brief: bool = False
     ) -> Exploration:
-        """All of it, or what takes no time to see."""
+        """Return the result so far; a brief one leaves out what takes time to show."""
         search, sample = self.search, self.search.sample
         runs, said = search.runs, advice(search.runs, sample.y)
         said = _without(self.leaking, said)
@@ -298,13 +298,13 @@ class Findings:
 
 
 def _noticed(sample: Sample) -> list[Suspicion]:
-    """What is suspicious about the rows, before anything is trained."""
+    """Return what is suspicious about the rows, before anything is trained."""
     aside = tuple(sample.layout.set_aside) if sample.layout is not None else ()
     return suspicions(sample.table, sample.places, sample.n_met, aside)
 
 
 def _leaking(sample: Sample, noticed: Sequence[Suspicion]) -> tuple[str, ...]:
-    """Columns to leave out; none where so many nearly decide alone that the problem is easy."""
+    """Return columns to leave out; none if so many nearly decide alone that the problem is easy."""
     found = tuple(name for one in noticed if one.kind == "leak" for name in one.columns)
     n_columns = len(sample.columns.names)
     is_few = len(found) <= max(1, n_columns // MOST_LEAKING) and len(found) < n_columns
@@ -312,7 +312,7 @@ def _leaking(sample: Sample, noticed: Sequence[Suspicion]) -> tuple[str, ...]:
 
 
 def _without(leaking: Sequence[str], said: Advice) -> Advice:
-    """The advice with the names of columns that were left out."""
+    """Return the advice with the names of columns that were left out."""
     if not leaking:
         return said
     names = ", ".join(map(quoted, leaking[:MOST_NAMED]))
@@ -333,7 +333,7 @@ def _compiling(seconds: float) -> str:
 
 
 def _steps(said: Advice) -> list[dict[str, Any]]:
-    """What each step up the ladder buys and costs."""
+    """Return what each step up the ladder gains and costs."""
     return [
         {
             "step": one.step,

@@ -1,6 +1,6 @@
 """What is said of a model on labelled rows, for people and for programs.
 
-Of machines without probabilities only what is meaningful for scores: no losses, no calibration.
+Of algorithms without probabilities only what is meaningful for scores: no losses, no calibration.
 """
 
 import math
