@@ -158,20 +158,6 @@ def test_partial_fit_goes_on_from_fit(streaming, X, y, n_rows):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_learners_that_are_added_start_with_the_next_chunk(streaming_hyperplanes, X, y):
-    model = streaming_hyperplanes.partial_fit(X[:30], y[:30], classes=[0, 1, 2])
-    if "n_estimators" not in model.get_params():
-        return
-    n_before = model.n_estimators
-    n_steps = model.n_steps_ // n_before
-    model.set_params(n_estimators=n_before + 2).partial_fit(X, y)
-    assert model.n_steps_ // (n_before + 2) > n_steps
-    assert np.isfinite(model.decision_function(X)).all()
-    assert len(model._training.models) % (n_before + 2) == 0
-    for one in model._training.models:
-        assert one.codes.size == 3
-
-
 def test_batch_training_offers_no_partial_fit(X, y):
     batch = AMMClassifier(mode="batch")
     assert not hasattr(batch, "partial_fit")

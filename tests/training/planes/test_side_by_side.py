@@ -159,6 +159,20 @@ def test_the_first_of_an_ensemble_is_the_single_model(kind):
     assert (members[2] != members[1]).any()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_added_to_an_ensemble_learn_from_the_next_chunk(kind):
+    """`n_estimators` may grow between chunks: models that are new know the classes of the rows."""
+    half = len(X) // 2
+    model = MMClassifier(multi_class=kind, random_state=0).partial_fit(X[:half], Y[:half])
+    single = MMClassifier(multi_class=kind, random_state=0).partial_fit(X[:half], Y[:half])
+    single.partial_fit(X[half:], Y[half:])
+    model.set_params(n_estimators=3).partial_fit(X[half:], Y[half:])
+    members = np.split(weights(model), 3)
+    np.testing.assert_array_equal(members[0], weights(single))
+    for added in members[1:]:
+        assert added.any()
+
+
 def members_of(ensemble):
     """Each model of an ensemble trained alone, by its seed."""
     out = []

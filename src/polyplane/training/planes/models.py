@@ -158,7 +158,7 @@ def _introduce(
     model.alpha = 0.0 if settings.is_open("alpha") else float(settings.alpha)
     model.n_features = training.columns.n_features
     model.planes = with_features(model.planes, model.n_features)
-    if is_new or model.codes.size < training.labels.size:  # the model itself may be new
+    if is_new or model.codes.size != training.labels.size:  # or the model is new
         model.codes = model.problem.codes(training.labels.size)
     n_before = model.planes.room_left.size
     n_now = model.problem.n_codes(training.labels.size)
