@@ -175,15 +175,6 @@ def test_settings_are_searched_one_after_the_other_on_held_out_rows():
     assert model.entropy_ == lowest_after_looks(then, "entropy")
 
 
-def test_an_entropy_to_be_found_is_refused_chunk_by_chunk():
-    X, y = random_problem(13)
-    with pytest.raises(ValueError, match=r'^entropy="auto" needs all rows .*\.$'):
-        CPMClassifier(entropy="auto").partial_fit(X, y)
-    model = CPMClassifier(entropy="auto", max_iter=1, random_state=0).fit(X, y)
-    found = model.entropy_
-    assert model.partial_fit(X, y).entropy_ == found
-
-
 # ---- a hexagon -------------------------------------------------------------------------------
 
 ANGLES = np.arange(6) * np.pi / 3

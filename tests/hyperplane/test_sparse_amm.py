@@ -172,12 +172,3 @@ def test_alpha_is_found_first_and_then_the_penalty():
     assert {look.settings.alpha for look in then} == {model.alpha_}
     assert model.mu_ == lowest_after_looks(then, "mu")
     assert min(len(looks) for looks in (first, then)) > 1
-
-
-def test_a_penalty_to_be_found_is_refused_chunk_by_chunk():
-    X, y = random_problem(13)
-    with pytest.raises(ValueError, match=r'^mu="auto" needs all rows .*\.$'):
-        SAMMClassifier(mu="auto").partial_fit(X, y)
-    model = SAMMClassifier(mu="auto", max_iter=1, random_state=0).fit(X, y)
-    found = model.mu_
-    assert model.partial_fit(X, y).mu_ == found

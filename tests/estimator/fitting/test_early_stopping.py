@@ -136,11 +136,6 @@ def test_rows_too_few_to_share_are_no_obstacle(estimator, parameters):
     assert model.n_steps_ > 0
 
 
-def test_the_same_seed_holds_out_the_same_rows(estimator):
-    model, other = clone(estimator).fit(X, Y), estimator.fit(X, Y)
-    np.testing.assert_array_equal(model.planes_, other.planes_)
-
-
 def test_a_label_of_validation_keeps_its_meaning_when_labels_came_in_disorder():
     model = PegasosClassifier(early_stopping=True, warm_start=True, max_iter=1, random_state=0)
     model.partial_fit(X[:2], [2, 1])
