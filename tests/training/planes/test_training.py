@@ -353,13 +353,6 @@ def test_an_interrupted_fit_leaves_the_model_reached_so_far(estimator, monkeypat
     assert estimator.n_steps_ == 16 + estimator.n_iter_ * len(X)
 
 
-def test_an_interrupted_fit_knows_its_number_of_passes(estimator, monkeypatch):
-    monkeypatch.setattr("polyplane.estimator.shell.progress", interrupted_after(3))
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(X, Y)
-    assert estimator.n_iter_ in (0, 1)
-
-
 def test_an_interrupted_chunk_leaves_a_model_that_goes_on(monkeypatch):
     model, whole = AMMClassifier(), AMMClassifier().partial_fit(X, Y, classes=[0, 1, 2])
     with monkeypatch.context() as patch:
