@@ -252,7 +252,7 @@ def _file_of_batches(
     with whole_file(path) as file:
         os.chmod(file.fileno(), mode & 0o666)  # as private as the source
         batch = yield
-        if batch is None:
+        if batch is None or not batch[0]:  # a source without rows
             raise _CannotBeKept
         names = list(batch[0])
         columns = [(name, pa.large_binary()) for name in names]
