@@ -170,7 +170,7 @@ def _is_id(codes: Array, places: Array, n_met: int) -> bool:
 
 
 def _distance(codes: Array, places: Array) -> float:
-    """Of the first third of the rows from the last: Kolmogorov's; 0 if it may be luck."""
+    """Return Kolmogorov's distance of the first and last third of the rows; 0 if it may be luck."""
     first, last, n = _outer_thirds(codes, places)
     every = np.concatenate([first, last])
     below = [np.searchsorted(np.sort(side), every, side="right") / n for side in (first, last)]
@@ -179,7 +179,7 @@ def _distance(codes: Array, places: Array) -> float:
 
 
 def _distance_of_kinds(kinds: Array, places: Array) -> float:
-    """The same of values without an order: a share of the rows, less what it is by luck.
+    """Return the distance of values without an order: a share of the rows, less what is luck.
 
     Of many values few rows each have other shares in any two parts; how much that is, two parts
     of the same rows at random tell.

@@ -54,7 +54,7 @@ def _kind_of(source: Source, texts: Texts) -> str:
 
 
 def _says_nothing(texts: Texts) -> bool:
-    """Whether all values are rare, and one is there in every row."""
+    """Return True if all values are rare and every row has one."""
     return texts.n_missing == 0 and texts.tally.most <= _rare(texts.codes.size)
 
 

@@ -49,7 +49,7 @@ class RowStream(Protocol):
 
     @property
     def is_once(self) -> bool:
-        """Whether it can be read only once."""
+        """Return True if it can be read only once."""
 
     def __iter__(self) -> Generator[Chunk, None, None]:
         """One pass."""
@@ -145,7 +145,7 @@ def forget_stream(model: Any) -> None:
 
 
 def _course_of(model: Any) -> StreamCourse:
-    """Of the training that goes on, or of a new one."""
+    """Return the course of the training that goes on, or of a new one."""
     course = stream_course_of(model)
     return course or StreamCourse(int(check_random_state(model.random_state).randint(2**31)))
 

@@ -55,7 +55,7 @@ def layout_of(estimator: Any) -> Layout | None:
 
 
 def without_layout(estimator: Any) -> Any:
-    """The same fitted estimator for rows that have been laid out already."""
+    """Return the fitted estimator for rows that have been laid out already."""
     layout = layout_of(estimator)
     if layout is None:
         return estimator
@@ -163,7 +163,7 @@ def keep_keys_again(estimator: Any) -> None:
 
 
 def _has_gaps(estimator: Any, X: Any) -> bool:
-    """Whether X is an array of numbers of which some are missing: a table without names."""
+    """Return True if X is an array of numbers of which some are missing: a table without names."""
     is_numbers = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
     if not is_numbers or X.size == 0 or getattr(estimator, "kernel", None) == "precomputed":
         return False
@@ -197,7 +197,7 @@ def _learned(estimator: Any, frame: Frame, grows: bool) -> Any:
 
 
 def _frozen(layout: Layout) -> Layout:
-    """The same, which learns nothing."""
+    """Return a layout that learns no more categories."""
     if layout.categories.is_frozen:
         return layout
     frozen = layout.copied()

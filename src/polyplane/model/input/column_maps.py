@@ -126,12 +126,12 @@ class ColumnMap:
 
     @property
     def is_as_is(self) -> bool:
-        """Whether columns are left alone."""
+        """Return True if columns are left alone."""
         return self.table is None
 
     @property
     def has_knots(self) -> bool:
-        """Whether prediction, too, has to map rows."""
+        """Return True if prediction, too, has to map rows."""
         return self.table is not None and self.table.knots.size > 0
 
     @property
@@ -175,14 +175,14 @@ class ColumnMap:
         return rows if self.used is None else compact_rows(rows, self.used)
 
     def knows(self, rows: Any) -> bool:
-        """Whether all columns that rows hold have features."""
+        """Return True if all columns that rows hold have features."""
         if self.used is None:
             return True
         entries = _as_csr(rows)
         return bool(_places(self.used, entries.columns)[1].all())
 
     def with_all_columns(self) -> "ColumnMap":
-        """The same map with a feature for every column."""
+        """Return the map with a feature for every column."""
         return replace(self, n_features=self.n_columns, used=None)
 
     def spread(self, sums: Array) -> Array:
@@ -262,14 +262,14 @@ class ColumnMap:
         return np.concatenate([columns, np.repeat(hats, n_hats.ravel())])
 
     def weighed(self, weights: Array) -> "ColumnMap":
-        """The same map with the features of each mapped column longer by its weight."""
+        """Return the map with the features of each mapped column longer by its weight."""
         table: Any = self.table
         weights = weights.astype(np.float32)
         longer = table._replace(factors=table.factors * weights, heights=table.heights * weights)
         return replace(self, table=longer)
 
     def widened(self, n_columns: int) -> "ColumnMap":
-        """The same map for more columns: new ones are scaled like others, and not shifted."""
+        """Return the map for more columns: new ones are scaled like others, and not shifted."""
         n_new = n_columns - self.n_columns
         if n_new <= 0:
             return self
@@ -505,7 +505,7 @@ def _turn(values: Array, statistics: ColumnStatistics) -> Turn | None:
 
 
 def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
-    """Whether columns are quantities of their own: few, of different sizes, or of both signs."""
+    """Return True if columns are few, of different sizes, or of both signs."""
     is_real = ~statistics.is_binary & (statistics.deviation >= LEAST_DEVIATION)
     n_nonzero = statistics.n_nonzero[is_real]
     if n_nonzero.size == 0 and is_real.size > MOST_FLAGS:
