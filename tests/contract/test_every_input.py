@@ -281,8 +281,8 @@ UNSOUND_FOR_FIT = {
     "one class in narrower rows": (lambda X, y: dict(X=X[:, :3], y=y * 0), "class"),
 }
 UNSOUND_FOR_VALIDATION = (
-    lambda X, y: dict(X=widened(X), y=y, X_val=widened(X)),
-    "X_val and y_val go together",
+    lambda X, y: dict(X=widened(X), y=y, eval_set=(widened(X), y + 9)),
+    "labels that y does not",
 )
 UNSOUND_FOR_PARTIAL_FIT = {
     **UNSOUND,

@@ -19,7 +19,7 @@ FIXED = "CPMClassifier", "MMClassifier"  # numbers of planes
 
 
 @pytest.mark.parametrize(("kind", "name"), SEARCHED)
-def test_a_parameter_that_is_searched_needs_all_rows(kind, name, X, y):
+def test_a_parameter_that_is_searched_needs_all_rows_and_is_kept_in_later_chunks(kind, name, X, y):
     model = kind(**{name: "auto"}, max_iter=1, random_state=0)
     with pytest.raises(ValueError, match=f'{name}="auto" needs all rows'):
         clone(model).partial_fit(X, y)
@@ -28,6 +28,9 @@ def test_a_parameter_that_is_searched_needs_all_rows(kind, name, X, y):
     assert getattr(model, f"{name}_") == model._training.found[name]
     given = clone(model).set_params(**{name: model._training.found[name]}).fit(X, y)
     np.testing.assert_array_equal(given.decision_function(X), model.decision_function(X))
+    if hasattr(model, "partial_fit"):
+        found = getattr(model, f"{name}_")
+        assert getattr(model.partial_fit(X, y), f"{name}_") == found
 
 
 @pytest.mark.parametrize("name", FIXED)

@@ -112,14 +112,12 @@ def by_definition(matrix):
         n_nonzero=(matrix != 0).sum(axis=0),
         mean=exact.mean(axis=0),
         deviation=exact.std(axis=0),
-        lowest=matrix.min(axis=0),
-        highest=matrix.max(axis=0),
         is_binary=np.isin(matrix, [0, 1]).all(axis=0),
     )
 
 
 def assert_statistics(found, expected, tolerance):
-    for name in ("n_nonzero", "lowest", "highest", "is_binary"):
+    for name in ("n_nonzero", "is_binary"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
     for name in ("mean", "deviation"):
         np.testing.assert_allclose(
@@ -182,11 +180,10 @@ def test_columns_beyond_the_rows_and_stored_zeros_are_zeros():
     matrix = sp.csr_array((*entries, np.array([0, 2, 4], np.int32)), shape=(2, 3))
     found = column_statistics(csr_rows(matrix, 1), in_place(2), 4)
     assert_statistics(found, by_definition(np.array([[0, 1, 0, 0], [0, 0, -2, 0]])), 0)
-    assert not np.signbit(found.lowest[[0, 1, 3]]).any()
 
 
 @pytest.mark.parametrize("n_columns", [0, 3])
 def test_statistics_of_no_rows_are_zero(n_columns):
     found = column_statistics(dense_rows(np.ones((2, 3)), 1), np.empty(0, np.int32), n_columns)
     zeros = [0.0] * n_columns
-    assert [part.tolist() for part in found[:5]] == [zeros] * 5
+    assert [part.tolist() for part in found[:3]] == [zeros] * 3

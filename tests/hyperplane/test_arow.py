@@ -1,15 +1,10 @@
-"""AROW: the five questions, and what its confidence is for."""
-
-import itertools
+"""AROW: the paper, reductions, and what its confidence is for."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from polyplane import AROWClassifier, PassiveAggressiveClassifier
-from tests.exact import only_model, random_problem, squared_norms_recomputed, storages, sums_of
-from tests.examples import examples
+from tests.exact import only_model, random_problem, sums_of
 from tests.reference.arow import arow, multi_class
 
 pytestmark = pytest.mark.loops
@@ -57,16 +52,6 @@ def test_more_classes_equal_the_paper_transcribed(r):
     np.testing.assert_array_equal(model.planes_, sums_of(model)[0].astype(np.float32))
 
 
-def test_all_storages_give_the_same_bits():
-    X, y = random_problem(1, n=80, width=19)
-    scores = [
-        AROWClassifier(random_state=3).fit(stored, y).decision_function(stored)
-        for stored in storages(X).values()
-    ]
-    for other in scores[1:]:
-        np.testing.assert_array_equal(other, scores[0])
-
-
 def test_with_a_large_r_a_step_is_that_of_passive_aggressive():
     """Sigma stays 1: PA-II has (1 - m) / (x x + 1 / (2 C)) for two classes."""
     X, y = drawn(2, n=30)
@@ -74,24 +59,6 @@ def test_with_a_large_r_a_step_is_that_of_passive_aggressive():
     model = AROWClassifier(r=r, max_iter=1, **PLAIN).fit(X, y)
     other = PassiveAggressiveClassifier(C=1 / (2 * r), max_iter=1, average=False, **PLAIN)
     np.testing.assert_allclose(model.planes_, other.fit(X, y).planes_, rtol=1e-3)
-
-
-@settings(deadline=None, max_examples=examples(25))
-@given(st.lists(st.integers(1, 59), max_size=6))
-def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts):
-    X, y = random_problem(4)
-    whole = AROWClassifier(max_iter=1, shuffle=False).fit(X, y)
-    parts = AROWClassifier()
-    for start, stop in itertools.pairwise([0, *sorted(set(cuts)), len(y)]):
-        parts.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
-    np.testing.assert_array_equal(parts.planes_, whole.planes_)
-    np.testing.assert_array_equal(parts.history_, whole.history_)
-
-
-def test_norms_kept_by_increments_equal_their_definition():
-    X, y = random_problem(6, n=200, width=30)
-    kept, fresh = squared_norms_recomputed(AROWClassifier(random_state=0).fit(X, y))
-    np.testing.assert_allclose(kept, fresh, rtol=1e-4)
 
 
 def test_a_column_that_is_new_is_learned_faster_than_one_that_is_well_known():

@@ -1,19 +1,14 @@
-"""CPM: the five questions, its own way to end and to be tuned, and a hexagon."""
-
-import itertools
+"""CPM: the paper, reductions, its own way to end and to be tuned, and a hexagon."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from polyplane import CPMClassifier, PegasosClassifier
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import dense_rows, length_of_row
 from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
-from tests.exact import ALPHAS, only_model, random_problem, storages
-from tests.examples import examples
+from tests.exact import ALPHAS, only_model, random_problem
 from tests.reference import convex_polytope
 from tests.searches import looks_at_held_out_rows, lowest_after_looks
 
@@ -62,15 +57,6 @@ def test_equals_the_paper_transcribed(sides, n_planes, entropy):
         assert model.predict(X).tolist() == (best[1] > best[0]).astype(int).tolist()
 
 
-def test_all_storages_give_the_same_bits():
-    X, y = random_problem(1, n=80, width=19)
-    machine = CPMClassifier(max_iter=2, random_state=3)
-    models = [clone(machine).fit(stored, y) for stored in storages(X).values()]
-    for other in models[1:]:
-        np.testing.assert_array_equal(other.planes_, models[0].planes_)
-        np.testing.assert_array_equal(other.decision_function(X), models[0].decision_function(X))
-
-
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_one_plane_around_one_class_is_pegasos(alpha, average):
@@ -90,20 +76,6 @@ def test_one_plane_around_the_other_class_or_both_is_pegasos_too():
     for sides, times in (("positive", 1), ("both", 2)):
         model = CPMClassifier(n_planes=1, sides=sides, **common).fit(X, y)
         np.testing.assert_array_equal(model.decision_function(X), times * expected)
-
-
-@settings(deadline=None, max_examples=examples(20))
-@given(
-    st.lists(st.integers(1, 99), max_size=6), st.sampled_from(SIDES), st.sampled_from([0.0, 0.9])
-)
-def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, sides, entropy):
-    X, y = random_problem(4, n=100)
-    machine = CPMClassifier(n_planes=3, sides=sides, entropy=entropy, random_state=5)
-    whole = clone(machine).set_params(max_iter=1, shuffle=False).fit(X, y)
-    for start, stop in itertools.pairwise([0, *sorted(set(cuts)), len(y)]):
-        machine.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
-    np.testing.assert_array_equal(machine.planes_, whole.planes_)
-    np.testing.assert_array_equal(machine.history_, whole.history_)
 
 
 def test_average_kept_equals_the_mean_over_all_steps():
@@ -201,15 +173,6 @@ def test_settings_are_searched_one_after_the_other_on_held_out_rows():
     assert model.alpha_ == lowest_after_looks(first, "alpha")
     assert {look.settings.alpha for look in then} == {model.alpha_}
     assert model.entropy_ == lowest_after_looks(then, "entropy")
-
-
-def test_an_entropy_to_be_found_is_refused_chunk_by_chunk():
-    X, y = random_problem(13)
-    with pytest.raises(ValueError, match=r'^entropy="auto" needs all rows .*\.$'):
-        CPMClassifier(entropy="auto").partial_fit(X, y)
-    model = CPMClassifier(entropy="auto", max_iter=1, random_state=0).fit(X, y)
-    found = model.entropy_
-    assert model.partial_fit(X, y).entropy_ == found
 
 
 # ---- a hexagon -------------------------------------------------------------------------------

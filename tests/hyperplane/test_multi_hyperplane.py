@@ -1,17 +1,13 @@
-"""MM: the five questions."""
+"""MM: the paper, reductions, and planes that part."""
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from polyplane import AMMClassifier, MMClassifier, PegasosClassifier
 from polyplane.hyperplane.multi_hyperplane import MM
-from tests.exact import only_model, random_problem, squared_norms_recomputed, storages, sums_of
-from tests.examples import examples
+from tests.exact import only_model, random_problem, sums_of
 from tests.reference.multi_hyperplane import multi_hyperplane
 
 pytestmark = pytest.mark.loops
@@ -41,13 +37,6 @@ def test_equals_the_paper_transcribed():
         np.testing.assert_allclose(found, expected[:, 1:], rtol=1e-4, atol=1e-4)
         winners = owner[np.argmax(rows @ expected.T, axis=1)]
         assert model.predict(X).tolist() == winners.tolist()
-
-
-def test_all_storages_agree():
-    X, y = random_problem(1, n=80, width=19)
-    models = [MMClassifier(random_state=3).fit(stored, y) for stored in storages(X).values()]
-    for other in models[1:]:
-        np.testing.assert_array_equal(other.planes_, models[0].planes_)
 
 
 def test_one_plane_per_class_is_the_multi_class_svm():
@@ -80,24 +69,6 @@ def adaptive_start(machine, X, y):
     model.n_steps = 0
     model.history.clear()
     return fresh._training
-
-
-@settings(deadline=None, max_examples=examples(20))
-@given(st.lists(st.integers(1, 59), max_size=6))
-def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts):
-    X, y = random_problem(4)
-    whole = MMClassifier(max_iter=1, shuffle=False, random_state=5).fit(X, y)
-    parts = MMClassifier(random_state=5)
-    bounds = [0, *sorted(set(cuts)), len(y)]
-    for start, stop in itertools.pairwise(bounds):
-        parts.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
-    np.testing.assert_array_equal(parts.planes_, whole.planes_)
-
-
-def test_norms_kept_by_increments_equal_their_definition():
-    X, y = random_problem(6, n=200, width=30)
-    kept, fresh = squared_norms_recomputed(MMClassifier(random_state=0).fit(X, y))
-    np.testing.assert_allclose(kept, fresh, rtol=1e-5)
 
 
 def test_planes_of_one_class_part():

@@ -1,6 +1,5 @@
-"""Passive-Aggressive: the five questions, and what gave it its name."""
+"""Passive-Aggressive: the paper, reductions, and what gave it its name."""
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -13,8 +12,6 @@ from tests.exact import (
     as_fractions,
     problems,
     random_problem,
-    squared_norms_recomputed,
-    storages,
     sums_of,
 )
 from tests.examples import examples
@@ -86,19 +83,6 @@ def test_weights_of_rows_multiply_their_c(variant):
     np.testing.assert_allclose(sums_of(model)[0], W, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("variant", ["PA-I", "PA-II"])
-def test_all_storages_give_the_same_bits(variant):
-    X, y = random_problem(1, n=80, width=19)
-    scores = [
-        PassiveAggressiveClassifier(variant=variant, C=0.1, random_state=3)
-        .fit(stored, y)
-        .decision_function(stored)
-        for stored in storages(X).values()
-    ]
-    for other in scores[1:]:
-        np.testing.assert_array_equal(other, scores[0])
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_with_steps_cut_short_it_adds_what_pegasos_adds_when_every_row_violates(n_classes):
     X, y = random_problem(2, n_classes=n_classes, low=-2)
@@ -107,26 +91,6 @@ def test_with_steps_cut_short_it_adds_what_pegasos_adds_when_every_row_violates(
     linear = PegasosClassifier(alpha=2.0**10, max_iter=2, **PLAIN).fit(X, y)
     step = C / 2 if n_classes == 2 else C
     np.testing.assert_array_equal(sums_of(model)[0], sums_of(linear)[0] * step)
-
-
-@settings(deadline=None, max_examples=examples(25))
-@given(st.lists(st.integers(1, 59), max_size=6), st.booleans(), VARIANTS)
-def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, variant):
-    X, y = random_problem(4)
-    made = {"variant": variant, "C": 0.05, "average": average}
-    whole = PassiveAggressiveClassifier(max_iter=1, shuffle=False, **made).fit(X, y)
-    parts = PassiveAggressiveClassifier(**made)
-    bounds = [0, *sorted(set(cuts)), len(y)]
-    for start, stop in itertools.pairwise(bounds):
-        parts.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
-    np.testing.assert_array_equal(parts.planes_, whole.planes_)
-    np.testing.assert_array_equal(parts.history_, whole.history_)
-
-
-def test_norms_kept_by_increments_equal_their_definition():
-    X, y = random_problem(6, n=200, width=30)
-    kept, fresh = squared_norms_recomputed(PassiveAggressiveClassifier(random_state=0).fit(X, y))
-    np.testing.assert_allclose(kept, fresh, rtol=1e-4)
 
 
 def test_the_average_kept_by_increments_equals_its_definition():

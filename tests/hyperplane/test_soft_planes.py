@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from polyplane import MMClassifier, SoftPlanesClassifier
-from polyplane.engine.jit import jit_is_disabled
 from polyplane.engine.order import in_place, shuffle
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import matrix_of
@@ -173,21 +172,6 @@ def test_units_of_columns_do_not_matter(columns):
     )
 
 
-@pytest.mark.parametrize("multi_class", ["joint", "ovo"])
-@pytest.mark.parametrize("columns", ["plain", "knots"])
-def test_storage_changes_no_bit(columns, multi_class):
-    generator = np.random.default_rng(1)
-    X = generator.integers(0, 9, (60, 6)).astype(np.float64)
-    y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 2] > 4)
-    forms = [X, sp.csr_array(X), sp.csr_matrix(X)]
-    if columns == "plain" or jit_is_disabled():  # under maps the contract of all machines has them
-        forms += [X.astype(np.float32), X.astype(np.uint8)]
-    models = [classifier(columns=columns, multi_class=multi_class, max_iter=2) for _ in forms]
-    found = [m.fit(form, y).predict_proba(form) for m, form in zip(models, forms, strict=True)]
-    for other in found[1:]:
-        np.testing.assert_array_equal(found[0], other)
-
-
 def test_wide_sparse_rows_are_left_alone():
     X = sp.random_array(
         (200, 500), density=0.02, random_state=np.random.default_rng(0), format="csr"
@@ -292,15 +276,6 @@ def test_rows_that_are_sure_enough_move_nothing(learn_from, most):
     model = classifier(learn_from=learn_from, max_iter=1).fit(X, y)
     [one] = model._training.models
     assert 1 / (1 + np.exp(-one.rule.enough)) == pytest.approx(most)
-
-
-@needs_compilation
-@pytest.mark.parametrize("multi_class", ["joint", "ovo"])
-def test_threads_change_no_bit(multi_class):
-    X, y = board(300)
-    models = [classifier(n_jobs=n, multi_class=multi_class, n_estimators=2) for n in (1, 3)]
-    found = [model.fit(X, y).predict_proba(X) for model in models]
-    np.testing.assert_array_equal(*found)
 
 
 def test_rows_of_one_class_by_weight_are_refused():

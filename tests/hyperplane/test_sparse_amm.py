@@ -1,11 +1,9 @@
-"""SAMM: the five questions, and what its two penalties do."""
+"""SAMM: the paper, reductions, and what its two penalties do."""
 
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 from polyplane import AMMClassifier, SAMMClassifier
@@ -16,10 +14,7 @@ from tests.exact import (
     as_fractions,
     only_model,
     random_problem,
-    squared_norms_recomputed,
-    storages,
 )
-from tests.examples import examples
 from tests.reference import sparse_amm
 from tests.searches import looks_at_held_out_rows, lowest_after_looks
 
@@ -58,15 +53,6 @@ def test_equals_the_paper_transcribed(seed, l1):
     assert model.predict(X).tolist() == [reference.owner[j] for j in winners]
 
 
-def test_all_storages_give_the_same_bits():
-    X, y = random_problem(1, n=80, width=19)
-    for penalties in ({"mu": 0.01}, {"l1": 0.001}):
-        machine = SAMMClassifier(max_iter=3, random_state=3, **penalties)
-        planes = [machine.fit(stored, y).planes_ for stored in storages(X).values()]
-        for other in planes[1:]:
-            np.testing.assert_array_equal(other, planes[0])
-
-
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("grow_rivals", [False, True])
 def test_without_penalties_it_is_amm_that_never_prunes(grow_rivals, average):
@@ -76,29 +62,6 @@ def test_without_penalties_it_is_amm_that_never_prunes(grow_rivals, average):
     adaptive = AMMClassifier(prune_interval=10**9, **common).fit(X, y)
     np.testing.assert_array_equal(sparse.planes_, adaptive.planes_)
     np.testing.assert_array_equal(sparse.history_, adaptive.history_)
-
-
-@settings(deadline=None, max_examples=examples(20))
-@given(st.lists(st.integers(1, 199), max_size=8), st.booleans(), st.integers(5, 60))
-def test_partial_fit_over_any_chunks_is_one_unshuffled_epoch(cuts, average, interval):
-    X, y = random_problem(4, n=200, low=-2)
-    common = {"average": average, "prune_interval": interval, "mu": 0.01, "l1": 0.001}
-    whole = SAMMClassifier(max_iter=1, shuffle=False, **common).fit(X, y)
-    parts = SAMMClassifier(**common)
-    for start, stop in itertools.pairwise([0, *sorted(set(cuts)), len(y)]):
-        parts.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
-    np.testing.assert_array_equal(parts.planes_, whole.planes_)
-    np.testing.assert_array_equal(parts.history_, whole.history_)
-
-
-@pytest.mark.parametrize("mu", [1e-3, 1e-2, 1e-1])
-def test_norms_kept_by_increments_equal_their_definition(mu):
-    X, y = random_problem(6, n=200, width=8, low=-2)
-    model = SAMMClassifier(mu=mu, prune_interval=37, random_state=0).fit(X, y)
-    kept, fresh = squared_norms_recomputed(model)
-    np.testing.assert_array_equal(kept, fresh)
-    lanes = live_lanes(planes := only_model(model).planes)
-    np.testing.assert_allclose(planes.inverse_lengths[lanes], fresh**-0.5, rtol=1e-6)
 
 
 # ---- the penalties ---------------------------------------------------------------------------
@@ -209,12 +172,3 @@ def test_alpha_is_found_first_and_then_the_penalty():
     assert {look.settings.alpha for look in then} == {model.alpha_}
     assert model.mu_ == lowest_after_looks(then, "mu")
     assert min(len(looks) for looks in (first, then)) > 1
-
-
-def test_a_penalty_to_be_found_is_refused_chunk_by_chunk():
-    X, y = random_problem(13)
-    with pytest.raises(ValueError, match=r'^mu="auto" needs all rows .*\.$'):
-        SAMMClassifier(mu="auto").partial_fit(X, y)
-    model = SAMMClassifier(mu="auto", max_iter=1, random_state=0).fit(X, y)
-    found = model.mu_
-    assert model.partial_fit(X, y).mu_ == found

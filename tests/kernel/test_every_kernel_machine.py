@@ -1,7 +1,4 @@
-"""What the four kernel machines have in common: kernels, problems, streams, odd rows, copies."""
-
-import copy
-import pickle
+"""What the four kernel machines have in common: kernels, problems, streams, odd rows."""
 
 import numpy as np
 import pytest
@@ -285,54 +282,7 @@ def test_support_vectors_are_rows_of_x(machine, convert, n_classes, n_problems):
     np.testing.assert_array_equal(machine.n_support_, np.bincount(y[support], minlength=n_classes))
 
 
-# ---- odd rows and weights --------------------------------------------------------------------
-
-
-def test_one_row_suffices_and_its_class_is_predicted(machine):
-    X, y = pixels(9, n=12, n_classes=3)
-    machine.partial_fit(X[:1], y[:1])
-    assert (machine.predict(X) == y[0]).all()
-    named = clone(machine).partial_fit(X[:1], y[:1], classes=[0, 1])
-    if y[0] in (0, 1):
-        scores = named.decision_function(X)
-        assert (scores * (2 * y[0] - 1) >= 0).all()
-
-
-def test_chunks_of_one_class_each_are_a_stream_like_any_other(machine):
-    X, y = pixels(10, n=40)
-    order = np.argsort(y, kind="stable")
-    X, y = X[order], y[order]
-    whole = clone(machine).set_params(shuffle=False, max_iter=1).fit(X, y)
-    machine.partial_fit(X[y == 0], y[y == 0]).partial_fit(X[y == 1], y[y == 1])
-    if hasattr(machine, "finish"):
-        machine.finish()
-    assert_same_bits(whole, machine, X)
-
-
-@with_some_kernels
-@pytest.mark.parametrize("C", [None, 1.0])
-@pytest.mark.parametrize(
-    ("rows", "y"),
-    [
-        ([[1, 2]] * 6, [0, 1] * 3),
-        ([[0, 0]] * 6, [0, 1] * 3),
-        ([[3, 4]] * 3 + [[4, 3]] * 3, [0, 0, 0, 1, 1, 1]),
-        ([[0, 0], [1, 0], [0, 0], [1, 0], [0, 0], [0, 0]], [0, 1, 0, 1, 1, 0]),
-        ([[0, 0], [5, 5]], [0, 1]),
-    ],
-    ids=["contradictions", "zeros", "duplicates", "mixed", "two rows"],
-)
-def test_duplicate_contradictory_and_zero_rows_stay_finite(machine, kernel, C, rows, y):
-    its = KERNELS[kernel][1]
-    if "C" not in machine.get_params():
-        its = its | {"fit_intercept": C is None}
-    elif C is not None:
-        its = its | {"C": C}
-    machine.set_params(kernel=kernel, max_iter=4, **its).fit(rows, y)
-    scores = machine.decision_function([*rows, [2, 9]])
-    assert np.isfinite(scores).all()
-    assert np.isfinite(machine.dual_coef_).all()
-    assert np.isfinite(machine.intercept_).all()
+# ---- odd rows --------------------------------------------------------------------------------
 
 
 def test_identical_rows_of_one_class_score_alike_and_are_told_from_the_other(machine):
@@ -341,18 +291,6 @@ def test_identical_rows_of_one_class_score_alike_and_are_told_from_the_other(mac
     machine.set_params(gamma=0.5, max_iter=6).fit(X, y)
     np.testing.assert_array_equal(machine.predict(X), y)
     assert np.unique(machine.decision_function(X)).size == 2
-
-
-def test_weight_0_leaves_the_row_out(machine):
-    X, y = pixels(11, n=40, n_classes=3)
-    weights = np.array([0.0, 1.0, 2.0, 1.0] * 10)
-    kept = weights > 0
-    machine.set_params(shuffle=False)
-    whole = clone(machine).fit(X, y, weights)
-    less = machine.fit(X[kept], y[kept], weights[kept])
-    np.testing.assert_array_equal(whole.support_, np.flatnonzero(kept)[less.support_])
-    np.testing.assert_array_equal(whole.dual_coef_, less.dual_coef_)
-    np.testing.assert_array_equal(whole.decision_function(X), less.decision_function(X))
 
 
 # ---- streams ---------------------------------------------------------------------------------
@@ -383,13 +321,6 @@ def test_warm_start_goes_on_with_precomputed_values(machine):
     assert machine.predict(K).shape == y.shape
 
 
-def test_without_warm_start_a_fit_forgets_what_was(machine):
-    X, y = pixels(12, n=40)
-    once = clone(machine).fit(X, y)
-    again = machine.fit(X[:20], y[:20]).fit(X, y)
-    assert_same_bits(once, again, X)
-
-
 def test_a_class_first_met_later_leaves_older_pairs_alone(machine):
     X, y = pixels(13, n=60, n_classes=3)
     y[:30] %= 2
@@ -409,17 +340,6 @@ def test_a_class_first_met_later_leaves_older_pairs_alone(machine):
     is_third = y[machine.support_] == 2
     assert is_third.any()
     assert not machine.dual_coef_[0, is_third].any()
-
-
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "CSR"])
-def test_columns_not_there_yet_are_columns_of_zeros(machine, convert):
-    X, y = pixels(14, n=40, width=7)
-    X[:20, 4:] = 0
-    whole = in_chunks(clone(machine), X, y, 20)
-    machine.partial_fit(convert(X[:20, :4]), y[:20], classes=[0, 1])
-    assert machine.support_vectors_.shape[1] == 4
-    machine.partial_fit(convert(X[20:]), y[20:])
-    assert_same_bits(whole, machine, X)
 
 
 def interrupted(monkeypatch, where, after):
@@ -487,24 +407,3 @@ def test_support_rows_that_no_problem_needs_are_dropped(machine):
         np.testing.assert_array_equal(machine.support_vectors_, X[machine.support_])
     rows = training.support
     assert rows.entries.starts[-1] == rows.entries.values.size == rows.entries.columns.size
-
-
-# ---- copies ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "duplicate", [copy.deepcopy, lambda machine: pickle.loads(pickle.dumps(machine))],
-    ids=["deepcopy", "pickle"],
-)  # fmt: skip
-def test_a_copy_shows_the_same_bits_and_goes_on_to_the_same_bits(machine, duplicate):
-    X, y = pixels(17, n=40, n_classes=3)
-    in_chunks(machine, X[:25], y[:25], 9)
-    other = duplicate(machine)
-    assert_same_bits(machine, other, X)
-    in_chunks(machine, X[25:], y[25:], 4)
-    in_chunks(other, X[25:], y[25:], 4)
-    assert_same_bits(machine, other, X)
-    before = everything(machine, X)
-    other.partial_fit(X, y)
-    for old, new in zip(before, everything(machine, X), strict=True):
-        np.testing.assert_array_equal(old, new)

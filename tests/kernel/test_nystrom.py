@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -54,14 +53,6 @@ def test_equals_the_papers_transcribed(machine, seed, fit_intercept):
     order = np.tile(np.arange(len(y)), 2)
     expected = nystrom(gram, values, y, order, machine, strength)
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-3, atol=1e-3)
-
-
-@with_every_machine
-def test_all_storages_give_the_same_bits(machine):
-    X, y = pixels(1, n=FEW, n_classes=3)
-    model = made(machine, gamma=0.05).fit(X, y)
-    for stored in (X.astype(np.float32), X.astype(np.uint8), sp.csr_matrix(X)):
-        assert_same_bits(model, clone(model).fit(stored, y), X, stored)
 
 
 @with_every_machine

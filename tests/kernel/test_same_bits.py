@@ -11,7 +11,7 @@ from polyplane import (
     KernelPerceptronClassifier,
     LaSVMClassifier,
 )
-from tests.exact import only_model, storages
+from tests.exact import only_model
 from tests.kernel.conftest import (
     FEW_EXAMPLES,
     MANY,
@@ -42,16 +42,6 @@ def each(machines):
     """The machines as parameters of a test, seeded."""
     made = [clone(machine).set_params(gamma=0.1, random_state=0) for machine in machines]
     return pytest.mark.parametrize("machine", made, ids=repr)
-
-
-@each(MACHINES)
-def test_all_storages_give_the_same_bits(machine):
-    X, y = pixels(1, n=40)
-    models = {name: (stored, clone(machine).fit(stored, y)) for name, stored in storages(X).items()}
-    assert set(models) >= {"float32", "float64", "bytes", "csr32"}
-    _, first = models["float64"]
-    for stored, model in models.values():
-        assert_same_bits(first, model, X, stored)
 
 
 @each(MACHINES)

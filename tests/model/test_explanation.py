@@ -393,7 +393,7 @@ def test_contributions_are_of_the_columns_of_a_table(kind):
         "price": np.where(columns[:, 2] > 1, np.nan, columns[:, 2]), "weight": columns[:, 3],
         "id": [f"row{k}" for k in range(80)],
     })  # fmt: skip
-    with pytest.warns(UserWarning, match="'id' is another"):
+    with pytest.warns(UserWarning, match="'id' is almost unique"):
         model = pp.SoftPlanesClassifier(
             columns=kind, directions="principal", n_planes=4, max_iter=2, random_state=0
         ).fit(frame, y)

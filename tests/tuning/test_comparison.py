@@ -143,7 +143,7 @@ def test_columns_that_a_step_has_made_are_called_as_it_calls_them(frame):
 def test_tables_without_a_model_of_ours_show_what_there_is(frame):
     found = pp.compare(with_indicators(LogisticRegression()), *frame, n_folds=2)
     assert not {"planes", "rows", "regions"} & found.content.keys()
-    assert "No machine here can explain single rows" in found.to_html()
+    assert "No algorithm here can explain single rows" in found.to_html()
 
 
 @pytest.mark.parametrize(

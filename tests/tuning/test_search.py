@@ -1,21 +1,20 @@
 """What there is no time for is left out and said; what is clearly behind stops growing."""
 
-import itertools
+import time
 
+import numba
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
 
 import polyplane as pp
-from polyplane.hyperplane.amm import AMMClassifier
 from polyplane.hyperplane.pegasos import PegasosClassifier
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.candidates import CANDIDATES
-from polyplane.tuning.exploration import LACKING, Findings, explore_sample
+from polyplane.tuning.exploration import explore_sample
 from polyplane.tuning.held_out import Trial
 from polyplane.tuning.runs import Run
 from polyplane.tuning.samples import sample_of_rows
-from polyplane.tuning.search import NO_TIME, NO_TIME_TO_COMPILE, Search
+from polyplane.tuning.search import NO_TIME, Search
 from tests.tuning import problems
 
 pytestmark = pytest.mark.compiled
@@ -36,8 +35,7 @@ def sample():
     return sample_of_rows(*problems.xor(ROWS), 0)
 
 
-def test_machines_for_which_time_is_up_are_left_out_and_said(sample, monkeypatch):
-    monkeypatch.setattr(Search, "compile_seconds", 0.0)  # whether or not loops were on disk
+def test_machines_for_which_time_is_up_are_left_out_and_said(sample):
     clock = Clock()
 
     def watch(run):
@@ -49,94 +47,22 @@ def test_machines_for_which_time_is_up_are_left_out_and_said(sample, monkeypatch
     assert f"huller was left out: {NO_TIME}" in found.to_html()
 
 
-LOOPS = {DummyClassifier: 0.0, PegasosClassifier: 2.0, AMMClassifier: 0.0}  # seconds
-OTHER_LOOPS, LOOPS_OF_PAGE = 3.0, 1.5
-FIRST_ROWS = 333  # of a budget of 10 seconds
+def test_compilation_is_no_part_of_a_budget():
+    @numba.njit
+    def fresh(x):
+        return np.sort(x)[::-1] + 1
 
-
-class Cold:
-    """A machine where nothing has been compiled yet, by a clock that only compilation moves."""
-
-    def __init__(self, monkeypatch, read_seconds):
-        self.clock, self.seconds, self.known = Clock(), 0.0, set()
-        self.read_seconds = read_seconds
-        estimator, result = Search._estimator, Findings.result
-
-        def estimator_cold(search, candidate):
-            kind = candidate.setting(search.sample.X).kind
-            self.compile(kind, LOOPS.get(kind, OTHER_LOOPS))
-            return estimator(search, candidate)
-
-        def result_cold(found, *args, is_brief=False, **rest):
-            self.compile("page", 0.0 if is_brief else LOOPS_OF_PAGE)
-            return result(found, *args, is_brief=is_brief, **rest)
-
-        ticks = itertools.count()
-
-        def tick(*_):  # fits take next to no time, however busy the machine is
-            return 1e-4 * next(ticks)
-
-        monkeypatch.setattr(Search, "_now", tick)
-        monkeypatch.setattr(Search, "_estimator", estimator_cold)
-        monkeypatch.setattr(Search, "compile_seconds", property(lambda _: self.seconds))
-        monkeypatch.setattr(Findings, "result", result_cold)
-
-    def compile(self, what, seconds):
-        """The first time, it takes so long."""
-        if what not in self.known and seconds:
-            self.known.add(what)
-            self.clock.now, self.seconds = self.clock.now + seconds, self.seconds + seconds
-
-    def explore(self, problem, seconds, **options):
-        """Within so many seconds, of which reading has taken some."""
-        budget = Budget(seconds, clock=self.clock)
-        self.clock.now += self.read_seconds
-        return explore_sample(sample_of_rows(*problem, 0), budget, 2, **options)
-
-
-@pytest.mark.parametrize("read_seconds", [0.0, 2.0, 4.0, 6.0])
-def test_compilation_is_within_the_budget_and_leaves_something_to_say(
-    read_seconds, monkeypatch, tmp_path
-):
-    cold = Cold(monkeypatch, read_seconds)
-    found = cold.explore(problems.xor(3_000), 10.0, report=tmp_path / "page.html")
-    assert cold.clock.now <= 10.0
-    assert {"linear", "amm"} <= set(found.models)
-    assert found.n_rows > FIRST_ROWS  # what is compiled goes on to larger samples
-    assert found.verdict == "piecewise-linear"
-
-
-def test_machines_that_there_was_no_time_to_compile_are_said_and_no_verdict_goes_without_them(
-    monkeypatch,
-):
-    cold = Cold(monkeypatch, 4.0)
-    found = cold.explore(problems.linear(3_000), 10.0)
-    assert found.left_out["polyplane"] == NO_TIME_TO_COMPILE
-    assert found.verdict == "more-data"
-    assert LACKING in found.summary
-    with_time = Cold(monkeypatch, 4.0).explore(problems.linear(3_000), 60.0)
-    assert "polyplane" in with_time.models
-    assert with_time.verdict == "linear"
-
-
-def test_loops_on_disk_are_no_measure_of_those_that_are_not(monkeypatch):
-    """A second exploration: the linear machine's loops are there, and others take their time."""
-    cold = Cold(monkeypatch, 0.0)
-    cold.known |= {PegasosClassifier, "page"}
-    found = cold.explore(problems.xor(600), 10.0)
-    assert {"linear", "amm", "polyplane"} <= set(found.models)
-    assert cold.clock.now <= 10.0
-
-
-def test_what_a_page_has_compiled_is_not_kept_back_for_the_next(monkeypatch, tmp_path):
-    cold, rows_after_page = Cold(monkeypatch, 4.0), []
-
-    def watch(run):
-        if "page" in cold.known:
-            rows_after_page.append(run.n_rows)
-
-    cold.explore(problems.xor(3_000), 10.0, report=tmp_path / "page.html", watch=watch)
-    assert max(rows_after_page) == 3_000
+    budget = Budget(60.0)
+    with budget.without_compilation():
+        assert budget.compile_seconds == 0
+        before, start = budget.elapsed, time.perf_counter()
+        fresh(np.zeros(3))
+        passed, whole = budget.elapsed - before, time.perf_counter() - start
+        assert budget.compile_seconds > 0
+        assert passed == pytest.approx(whole - budget.compile_seconds, abs=0.01)
+        known = budget.compile_seconds
+        fresh(np.zeros(3))
+        assert budget.compile_seconds == known
 
 
 def test_an_algorithm_that_is_slow_on_few_rows_is_not_tried_on_many(sample, monkeypatch):

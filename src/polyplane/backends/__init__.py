@@ -1,1 +1,1 @@
-"""The same training, run elsewhere than in one process; each backend is an extra to install."""
+"""Training that runs elsewhere than in one process; each backend is an extra to install."""

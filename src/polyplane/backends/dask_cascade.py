@@ -46,7 +46,7 @@ MACHINES = (HullerClassifier, LaSVMClassifier)
 
 
 def is_cascade(estimator: Any) -> bool:
-    """Whether an estimator is trained by a cascade; a kernel machine that cannot be is refused."""
+    """Return True if an estimator is trained by a cascade; kernels that cannot be are refused."""
     if not isinstance(estimator, KernelClassifier):
         return False
     name = type(estimator).__name__

@@ -60,7 +60,7 @@ def check_mixable(estimator: Any) -> None:
 
 
 def is_to_go_on(estimator: Any, resume: bool) -> bool:
-    """Whether there is a training to go on from, where that is wanted."""
+    """Return True if there is a training to go on from, where that is wanted."""
     if not resume:
         return False
     if training_of(estimator) is None:

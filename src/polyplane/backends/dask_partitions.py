@@ -75,12 +75,12 @@ def survey(chunk: Chunk) -> Survey:
 
 
 def is_array_like(X: Any) -> bool:
-    """Whether X is a dask array or dataframe, so that predictions can be an array, too."""
+    """Return True if X is a dask array or dataframe, so that predictions can be an array, too."""
     return isinstance(X, da.Array) or is_dask_frame(X)
 
 
 def is_dask_frame(X: Any) -> bool:
-    """Whether X is a dask dataframe."""
+    """Return True if X is a dask dataframe."""
     return dask.is_dask_collection(X) and hasattr(X, "npartitions") and hasattr(X, "columns")
 
 
@@ -192,7 +192,7 @@ def _of_range(part: Any, options: Mapping[str, Any], first: Any) -> Partition:
 
 
 def told_apart(client: Any, parts: Sequence[Partition]) -> list[Partition]:
-    """The same partitions, with the rows of files by themselves: what all share is found first."""
+    """Return the partitions with the rows of files by themselves: what all share is found first."""
     if parts[0].settled is None:
         return list(parts)
     shared = delayed(_together)(parts[0].settled, [part.source[0] for part in parts])
@@ -272,7 +272,7 @@ def _read(part: Range, options: Mapping[str, Any], first: Settled) -> Chunk:
 def mix_rows(
     X: Any, y: Any = None, *, n_partitions: int | None = None, seed: int = 0, **options: Any
 ) -> list[Any]:
-    """The same rows in partitions that each hold a random part of every partition of X.
+    """Return the rows in partitions that each hold a random part of every partition of X.
 
     This is for data that are sorted, by class or by day, and the one function here that moves rows
     between workers: once, when the chunks returned are first computed.

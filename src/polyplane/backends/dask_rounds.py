@@ -211,7 +211,7 @@ class SeenRows(Parcel):
 
 
 def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRows:
-    """The same partitions, beside which those are kept that a machine else makes in every pass.
+    """Return the partitions as steps see them, which else are made again in every pass.
 
     What is kept is a few times as large: only small partitions are worth it, and visited often. A
     lost one is made again.
@@ -313,7 +313,7 @@ class Leg(NamedTuple):
     end: Callable[[Journey], Any]  # what is handed on
 
     def told(self) -> "Leg":
-        """The same without the rows, which Dask hands to a task by itself."""
+        """Return the leg without the rows, which Dask hands to a task by itself."""
         return self._replace(parts=[part._replace(chunk=None) for part in self.parts])
 
     def count_rows(self) -> int:

@@ -88,7 +88,7 @@ class LoadedRows(NamedTuple):
 
     @property
     def n_columns(self) -> int:
-        """Of the widest partition."""
+        """Columns of the widest partition."""
         return max(one.n_columns for one in self.surveys)
 
 
@@ -141,7 +141,7 @@ def near(workers: Any) -> dict[str, Any]:
 
 
 def result_of(future: Any, number: int) -> Any:
-    """Of a task about one partition; what is wrong with that is said in one sentence."""
+    """Return the result of a task about a partition; what is wrong is said in one sentence."""
     try:
         return future.result()
     except KilledWorker as error:
@@ -187,7 +187,7 @@ def sampled(rows: LoadedRows, n_wanted: int | None = None) -> Any:
 
 
 def _shares(rows: LoadedRows, n_wanted: int | None) -> dict[Any, float]:
-    """Of each class, the share of its rows that a sample has."""
+    """Return for each class the share of its rows that a sample has."""
     labels, n_rows = rows.census()
     share = min(1.0, (n_wanted or SAMPLED_ROWS) / n_rows.sum())
     of_class = np.clip(ROWS_OF_A_CLASS / n_rows, share, 1.0)
@@ -215,7 +215,7 @@ def _joined(parts: list[Chunk]) -> Chunk:
 
 
 def result_of_sample(future: Any) -> Any:
-    """Of a task about the sample; what is wrong with it is said in one sentence."""
+    """Return the result of a task about the sample; what is wrong is said in one sentence."""
     try:
         return future.result()
     except (TypeError, ValueError) as error:

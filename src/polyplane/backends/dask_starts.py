@@ -32,7 +32,7 @@ def that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: 
 
 
 def needs_sample(machine: Any, rows: LoadedRows) -> bool:
-    """Whether it begins, or ends, with what only many rows of all kinds can tell."""
+    """Return True if it begins, or ends, with what only many rows of all kinds can tell."""
     algorithm, settings = job_of(machine, {})
     is_to_find = len(settings.open_of(algorithm.searched)) > 0
     return rows.surveys[0].is_table or is_to_find or algorithm.starts_from_rows(settings)

@@ -74,7 +74,7 @@ def imported_lightly(module: str, *, with_estimators: bool) -> Any:
 
 
 def _import_estimators() -> None:
-    """Of scikit-learn what all estimators need.
+    """Import what all estimators need of scikit-learn.
 
     It calls functions that stand in, if at all; whoever is imported later may make classes of them.
     """

@@ -17,7 +17,7 @@ def read_up_to(file: BinaryIO, size: int) -> bytes:
 
 
 def parts_up_to(file: BinaryIO, size: int) -> list[bytes]:
-    """The same in parts, for those who join them to something else."""
+    """Read up to so many bytes in parts, to be joined with something else."""
     parts = []
     while size > 0 and (part := file.read(min(size, STEP))):
         parts.append(part)

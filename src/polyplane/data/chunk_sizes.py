@@ -15,7 +15,7 @@ LONGEST = np.iinfo(np.int32).max
 
 
 def rechunked(pieces: Iterable[Chunk], chunk_rows: int) -> Iterator[Chunk]:
-    """The same rows in chunks of exactly `chunk_rows`; the last may be shorter."""
+    """Yield the rows in chunks of exactly `chunk_rows`; the last may be shorter."""
     held: list[Chunk] = []
     n_rows = 0
     for piece in pieces:

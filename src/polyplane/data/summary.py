@@ -79,7 +79,7 @@ class RowSummary:
 
     @property
     def wants_scaling(self) -> bool:
-        """Whether planes would see little but a few of the columns."""
+        """Return True if planes would see little but a few of the columns."""
         reach = self.reaches()
         if not reach.size:
             return False

@@ -100,7 +100,7 @@ def make_cache_folder() -> Path | None:
 
 
 def is_ours_alone(folder: Path) -> bool:
-    """Whether only this user and root can change what lies in a folder, or exchange the folder."""
+    """Return True if only this user and root can change or exchange a folder."""
     if not hasattr(os, "geteuid"):  # Windows: a user's folders are the user's alone
         return True
     us, root = os.geteuid(), 0

@@ -34,8 +34,6 @@ class ColumnStatistics(NamedTuple):
     n_nonzero: Any  # [column] float64
     mean: Any  # [column] float64
     deviation: Any  # [column] float64: root of the mean squared distance from the mean
-    lowest: Any  # [column] float64
-    highest: Any  # [column] float64
     is_binary: Any  # [column] bool: nothing but 0 and 1
 
 
@@ -101,7 +99,7 @@ def column_facts(columns: Any, starts: Any) -> tuple[int, int, bool]:
 
 @jit
 def _add_nonzeros(rows: Any, order: Any, origin: Any, sums: Any) -> None:
-    """By column: how many, how many ones, distances from the origin, squared, least, most."""
+    """Add up by column: how many, how many ones, distances from the origin, and squared."""
     page = page_of(rows)
     for i in order:
         a, b, _ = open_row(page, i, i)
@@ -114,8 +112,6 @@ def _add_nonzeros(rows: Any, order: Any, origin: Any, sums: Any) -> None:
                 sums[column, 1] += x == 1
                 sums[column, 2] += distance
                 sums[column, 3] += distance * distance
-                sums[column, 4] = min(sums[column, 4], x)
-                sums[column, 5] = max(sums[column, 5], x)
 
 
 def column_statistics(rows: Rows, order: Any, n_columns: int) -> ColumnStatistics:
@@ -128,12 +124,11 @@ def column_statistics(rows: Rows, order: Any, n_columns: int) -> ColumnStatistic
     n_rows = max(1, order.size)
     origin, first = np.zeros(n_columns), packed(rows, order[:1])
     origin[first.columns] = first.values
-    sums = np.zeros((n_columns, 6))  # a column's numbers lie side by side: one line of memory
-    sums[:, 4], sums[:, 5] = np.inf, -np.inf
+    sums = np.zeros((n_columns, 4))  # a column's numbers lie side by side: one line of memory
     parts = written_in_parts(rows, order) if hasattr(rows, "base") else [(..., rows, order)]
     for _, some, places in parts:
         _add_nonzeros(some, places, origin, sums)
-    n_nonzero, n_ones, total, squares, lowest, highest = sums.T
+    n_nonzero, n_ones, total, squares = sums.T
     n_zero = n_rows - n_nonzero
     offset = (total - n_zero * origin) / n_rows
     variance = (squares + n_zero * origin * origin) / n_rows - offset * offset
@@ -141,7 +136,5 @@ def column_statistics(rows: Rows, order: Any, n_columns: int) -> ColumnStatistic
         n_nonzero=n_nonzero.copy(),
         mean=origin + offset,
         deviation=np.sqrt(np.maximum(variance, 0)),
-        lowest=np.where(n_zero > 0, np.minimum(lowest, 0), lowest),
-        highest=np.where(n_zero > 0, np.maximum(highest, 0), highest),
         is_binary=n_ones == n_nonzero,
     )

@@ -31,7 +31,7 @@ class LoopCompiler(Compiler):  # type: ignore[misc]
     """Compiles what Python calls."""
 
     def compile_extra(self, func: Any) -> Any:
-        """All of it, words that are met along the way among it."""
+        """Compile a loop, and the words that are met along the way."""
         with no_collection():
             compiled = super().compile_extra(func)
         if not IS_KNOWN:

@@ -34,7 +34,7 @@ class Targets(NamedTuple):
 
 
 class TargetSpans(NamedTuple):
-    """The same as spans, for use inside a loop."""
+    """Targets as spans, for use inside a loop."""
 
     labels: Any
     codes: Any
@@ -72,7 +72,7 @@ def _pick_rows(order: Any, labels: Any, codes: Any, out: Any) -> Any:
 
 
 def rows_of(order: Any, targets: Targets) -> Any:
-    """Those of `order` that the model visits, as an array of their own."""
+    """Return the rows of `order` that the model visits, as a new array."""
     if (targets.codes != LEFT_OUT).all():
         return order.copy()
     out = np.empty(order.size + 1, order.dtype)

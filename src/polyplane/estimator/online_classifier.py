@@ -49,7 +49,7 @@ A_NUMBER_OF_THREADS = Range(
 
 
 def _says_columns(value: Any) -> bool:
-    """Whether a value can tell which columns are meant."""
+    """Return True if a value can tell which columns are meant."""
     if value is None or isinstance(value, str):
         return value is None or value == "from_dtype"
     if not isinstance(value, list | tuple | np.ndarray):

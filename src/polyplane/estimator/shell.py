@@ -28,7 +28,6 @@ from polyplane.estimator.input.tables import width_of
 from polyplane.estimator.input.validation import (
     check_class_weights,
     check_weights_are_known,
-    read_matrix_and_labels,
     read_training,
 )
 from polyplane.estimator.online_classifier import OnlineClassifier
@@ -43,7 +42,7 @@ from polyplane.estimator.parameters import (
 from polyplane.training.family import Family
 from polyplane.training.finished import check_can_learn_on
 from polyplane.training.job import Job, NewRows, Settings
-from polyplane.training.rows import TrainingData, codes_of, mean_weight_is_one, stratified, weighty
+from polyplane.training.rows import TrainingData, mean_weight_is_one, stratified, weighty
 from polyplane.training.state import EarlyStopping
 from polyplane.training.work.interruption import interrupts_wait, seen_rows
 from polyplane.training.work.progress import progress
@@ -99,20 +98,17 @@ class AlgorithmClassifier(OnlineClassifier):
         *,
         eval_set: Any = None,
         callbacks: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
     ) -> Self:
         """Train on the rows of X.
 
         `eval_set` is a pair (X, y) or a list of such pairs: after each pass the loss and the error
         on each are added to `evals_result_`, and early stopping, of algorithms that have it, goes
         by the error on the last one instead of rows held out of X. `callbacks` are functions that
-        get a `PassRecord` after each pass; one that returns True ends the training. X_val and y_val
-        are for early stopping alone. X may be a `polyplane.stream`, which has the labels in it;
-        then y is left out.
+        get a `PassRecord` after each pass; one that returns True ends the training. X may be a
+        `polyplane.stream`, which has the labels in it; then y is left out.
         """
         if isinstance(X, RowStream):
-            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
+            check_alone(self, y=y, sample_weight=sample_weight)
             forget_rows(self)
             return fit_stream(self, X, eval_set=eval_set, callbacks=callbacks)
         with restoring(self):
@@ -126,9 +122,7 @@ class AlgorithmClassifier(OnlineClassifier):
             self.family.check(job, data, width_of(self))
             self._check_classes(labels)
             check_class_weights(self, labels)
-            validation = self._read_validation(X_val, y_val, labels)
             watch = watch_of(self, eval_set, callbacks, labels)
-            _check_one_way(X_val, eval_set)
             rows = NewRows(data, labels, width_of(self), self._draw_seed())
             found = self.algorithm.search(job, rows)
             job = job_of(self, found)
@@ -139,7 +133,7 @@ class AlgorithmClassifier(OnlineClassifier):
             training.watch = EarlyStopping()
             forget_stream(self)
             training.rows_seen, training.split_seed = seen_rows(data.labels), rows.seed
-            fit = self._fit_of(data, seen, validation, watch)
+            fit = self._fit_of(data, seen, watch)
             self.family.begin(job, training, seen, fit.members)  # from here on it can be resumed
             if self.family.explains:
                 keep_some_rows(self, X)
@@ -155,15 +149,13 @@ class AlgorithmClassifier(OnlineClassifier):
         *,
         eval_set: Any = None,
         callbacks: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
     ) -> Self:
         """Go on with a fit that was interrupted, given the same rows again.
 
         The model becomes what it would have been without the interruption, to the bit.
         """
         if isinstance(X, RowStream):
-            check_alone(self, y=y, sample_weight=sample_weight, X_val=X_val, y_val=y_val)
+            check_alone(self, y=y, sample_weight=sample_weight)
             return fit_stream(self, X, resumes=True, eval_set=eval_set, callbacks=callbacks)
         with restoring(self):
             check_fitted(self)
@@ -174,11 +166,9 @@ class AlgorithmClassifier(OnlineClassifier):
             data, labels = self._read_training(X, y, None, sample_weight, training)
             data = self._weighed(data)
             check_same_rows(self, seen_rows(data.labels), training.rows_seen)
-            validation = self._read_validation(X_val, y_val, labels)
             watch = watch_of(self, eval_set, callbacks, labels, resumes=True)
-            _check_one_way(X_val, eval_set)
             seen = training.columns.for_training(data)
-            fit = self._fit_of(data, seen, validation, watch)
+            fit = self._fit_of(data, seen, watch)
             self._make_passes(job_of(self, training.found), fit)
         return self
 
@@ -245,33 +235,17 @@ class AlgorithmClassifier(OnlineClassifier):
         """Return the constant feature of rows of a new training."""
         return float(getattr(self, "fit_intercept", 0.0)) * self.family.has_constant
 
-    def _read_validation(self, X: Any, y: Any, labels: Array) -> TrainingData | None:
-        if X is None and y is None:
-            return None
-        if X is None or y is None:
-            raise ValueError("X_val and y_val go together: give both or neither.")
-        rows, y = read_matrix_and_labels(self, X, y, False, self._constant())
-        known, codes = codes_of(y, labels)
-        if known.size > labels.size:
-            raise ValueError(
-                f"y_val holds labels that y does not: {known[labels.size :].tolist()}."
-            )
-        return TrainingData(rows, codes, np.empty(0, np.float32))
-
     def _fit_of(
         self,
         data: TrainingData,
         seen: TrainingData,
-        validation: TrainingData | None,
         watch: PassWatch | None,
     ) -> Fit:
-        """Which rows are visited, and which early stopping looks at."""
+        """Return which rows are visited, and which early stopping looks at."""
         members = weighty(in_place(data.labels.size), data.weights)
         stops_early = getattr(self, "early_stopping", False)
         if not stops_early or (watch is not None and watch.sets):
             return Fit(seen, members, None, watch)
-        if validation is not None:
-            return Fit(seen, members, (validation, in_place(validation.labels.size)), watch)
         share, seed = getattr(self, "validation_fraction", 0.1), self._training.split_seed
         members, held_out = stratified(members, data.labels, share, seed)
         return Fit(seen, members, (data, held_out), watch)
@@ -351,10 +325,3 @@ def job_of(estimator: Any, found: dict[str, Any]) -> Job[Any]:
         job = Job(kind.algorithm, settings.with_found(found) if found else settings)
         known = _JOBS[estimator] = state, job
     return known[1]
-
-
-def _check_one_way(X_val: Any, eval_set: Any) -> None:
-    if X_val is not None and eval_set is not None:
-        raise ValueError(
-            "X_val and eval_set are both for early stopping: give the rows as eval_set alone."
-        )

@@ -106,7 +106,7 @@ def find_extremes(held: Any, i: Any, j: Any, step: Any) -> Any:
 
 @inlined
 def violates(held: Any, tol: Any) -> Any:
-    """Whether top and bottom are a tau-violating pair."""
+    """Return True if top and bottom are a tau-violating pair."""
     i, j = extreme(held, TOP), extreme(held, BOTTOM)
     if i == NOT_THERE or j == NOT_THERE:
         return False

@@ -117,7 +117,7 @@ _BODIES: dict[str, dict[type, Any]] = {
 
 
 def violates(rule: Any, margin: Any, t: Any) -> Any:
-    """Whether a row with this margin, of the sums as they are kept, makes a step."""
+    """Return True if a row with this margin, of the sums as they are kept, makes a step."""
     return _BODIES["violates"][type(rule)](rule, margin, t)
 
 

@@ -68,7 +68,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Of each row, what decided it: `lead` = sum of `contributions` over columns + `base`."""
+    """What decided each row: `lead` = sum of `contributions` over columns + `base`."""
 
     contributions: Any  # [row, column] float32; CSR where X is sparse and its zeros give nothing
     base: Array  # [row] float64: what no column gives
@@ -81,7 +81,7 @@ class Explanation:
     )  # predicts changed rows anew
 
     def changes(self) -> list[Change | None]:
-        """Of each row, the smallest change of one column that would make the runner-up win.
+        """Return for each row the smallest change of one column that would make the runner-up win.
 
         None where no such change was found. Values are those that the column has in the rows of
         the reference, or in the rows explained; each changed row is predicted.
@@ -164,7 +164,7 @@ class Explainer:
         return choices
 
     def _keeps_zeros(self, rows: Any) -> bool:
-        """Whether contributions are at the entries of sparse rows, and nowhere else."""
+        """Return True if contributions are only at the entries of sparse rows."""
         is_plain = self.typical is NOTHING_TYPICAL and self.shown_as is None
         return is_plain and isinstance(rows, CsrRows)
 
@@ -349,7 +349,7 @@ def _sides_of(record: PlaneRecord) -> Sides:
 
 
 def _groups_of_pairs(record: PlaneRecord, choices: Array) -> Array:
-    """Of winners and runners-up, their groups in the model of the two."""
+    """Return the groups of winners and runners-up in the model of the two."""
     codes = np.argsort(record.decomposition.ranks)[choices].astype(np.int64)
     low, high = codes.min(axis=1), codes.max(axis=1)
     place = high * (high - 1) // 2 + low

@@ -74,7 +74,7 @@ class PlaneRecord:
 
     @property
     def is_one_model(self) -> bool:
-        """Whether groups are classes, of which the best wins."""
+        """Return True if groups are classes, of which the best wins."""
         return (
             self.n_estimators == 1
             and self.n_units == 1
@@ -86,7 +86,7 @@ class PlaneRecord:
 
     @property
     def best_plane_decides(self) -> bool:
-        """Whether the best plane of all decides."""
+        """Return True if the best plane of all decides."""
         return self.is_one_model and not self.is_soft
 
     def planes(self) -> Array:

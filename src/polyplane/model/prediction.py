@@ -96,7 +96,7 @@ class FittedModel:
 
     @property
     def has_planes(self) -> bool:
-        """Whether planes decide; else support vectors do."""
+        """Return True if planes decide; else support vectors do."""
         return isinstance(self.record, PlaneRecord)
 
     # ---- prediction ----------------------------------------------------------------------
@@ -167,7 +167,7 @@ class FittedModel:
         return lengths
 
     def of_all_columns(self) -> "FittedModel":
-        """The same model, whose planes have a feature for each column."""
+        """Return the model with planes that have a feature for each column."""
         columns = None if self.features is None else self.features.columns
         if columns is None or columns.used is None:
             return self

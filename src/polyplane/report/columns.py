@@ -1,4 +1,4 @@
-"""The columns that a user knows, and where they are in the rows that machines see.
+"""The columns that a user knows, and where they are in the rows that algorithms see.
 
 A column of a table may be several of X: a number, and a column for each value of a category. What
 a report says is about the user's columns.
@@ -79,7 +79,7 @@ class Columns:
         return day if time == "00:00" else f"{day} {time}"
 
     def same_as(self, other: "Columns") -> bool:
-        """Whether the columns of X are the same ones."""
+        """Return True if the columns of X are the same ones."""
         own, its = ([*one.names, *one.values] for one in (self, other))
         return own == its and np.array_equal(self._sources, other._sources)
 
@@ -148,7 +148,7 @@ def number_text(value: float) -> str:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether rows are of scipy's sparse kind."""
+    """Return True if rows are of scipy's sparse kind."""
     return bool(sp.issparse(X))
 
 
@@ -158,7 +158,7 @@ def dense(X: Any) -> Array:
 
 
 def has_differences(X: Any) -> bool:
-    """Whether any row is not like the first; a few tell it as a rule."""
+    """Return True if any row is not like the first; a few tell it as a rule."""
     for part in (X[:100], X):
         if is_sparse(part):
             least, most = (dense(end).ravel() for end in (part.min(axis=0), part.max(axis=0)))

@@ -51,7 +51,7 @@ def last_step(model: Any) -> tuple[list[Any], Any]:
 
 
 def can_explain(model: Any) -> bool:
-    """Whether the classifier can tell what columns gave."""
+    """Return True if the classifier can tell what columns gave."""
     return hasattr(last_step(model)[1], "explain")
 
 
@@ -121,7 +121,7 @@ def curves_of(model: Any, table: Table, sources: Sequence[int]) -> list[dict[str
 
 
 def _shown_classes(classes: Array, y: Array) -> tuple[Array | None, list[str]]:
-    """Of two classes the second; of several the most frequent."""
+    """Return the classes to show: of two the second, of several the most frequent."""
     if classes.size == 2:
         return None, [text_of(classes.tolist()[1])]
     counts = np.array([np.sum(y == label) for label in classes])

@@ -1,4 +1,4 @@
-"""What is suspicious about rows before any machine is believed: leaks, ids, contradictions, drift.
+"""What is suspicious about rows before any model is believed: leaks, ids, contradictions, drift.
 
 Nothing is trained. Each is a sentence for a person to look into, not a proof: a column that decides
 alone may be the answer written down afterwards, or just a very good column.
@@ -45,8 +45,8 @@ def suspicions(
     if set_aside:
         names = ", ".join(map(quoted, set_aside[:MOST_NAMED]))
         found.append(
-            Suspicion("id", f"Nearly every value of {names} is another, as of an id: it is left "
-                      "out.", set_aside)
+            Suspicion("id", f"Ignored as almost unique per row (likely an identifier): {names}.",
+                      set_aside)
         )  # fmt: skip
     if table.y.size < FEW_ROWS:
         return found
@@ -123,7 +123,7 @@ def _of_drift(
         found.append(
             Suspicion("drift", f"{', '.join(map(quoted, names))}{more} drifted from the first to "
                       f"the last third of the rows (by {largest[0][0]:.0%} of the rows): folds at "
-                      "random flatter every machine; test on the latest rows.", names)
+                      "random flatter every algorithm; test on the latest rows.", names)
         )  # fmt: skip
     return found
 
@@ -170,7 +170,7 @@ def _is_id(codes: Array, places: Array, n_met: int) -> bool:
 
 
 def _distance(codes: Array, places: Array) -> float:
-    """Of the first third of the rows from the last: Kolmogorov's; 0 if it may be luck."""
+    """Return Kolmogorov's distance of the first and last third of the rows; 0 if it may be luck."""
     first, last, n = _outer_thirds(codes, places)
     every = np.concatenate([first, last])
     below = [np.searchsorted(np.sort(side), every, side="right") / n for side in (first, last)]
@@ -179,7 +179,7 @@ def _distance(codes: Array, places: Array) -> float:
 
 
 def _distance_of_kinds(kinds: Array, places: Array) -> float:
-    """The same of values without an order: a share of the rows, less what it is by luck.
+    """Return the distance of values without an order: a share of the rows, less what is luck.
 
     Of many values few rows each have other shares in any two parts; how much that is, two parts
     of the same rows at random tell.
@@ -222,7 +222,7 @@ def _contradictions(table: Table) -> list[Suspicion]:
     if n_lost > max(1, n_rows // 1000):
         found.append(
             Suspicion("contradiction", f"{n_in_conflict:,} rows ({n_in_conflict / n_rows:.1%}) "
-                      "equal another one in every column, but not in the label: no machine can "
+                      "equal another one in every column, but not in the label: no algorithm can "
                       f"have less than {n_lost / n_rows:.1%} wrong on all of them.")
         )  # fmt: skip
     n_copies = int((sizes - 1)[sizes == most].sum())

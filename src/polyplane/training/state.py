@@ -39,7 +39,7 @@ class ClassesMet:
 
     @property
     def labels(self) -> Array:
-        """Of all classes met, in the order in which they were met."""
+        """Labels of all classes met, in the order in which they were met."""
         return self.known.labels
 
     @property

@@ -157,7 +157,7 @@ def _alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_se
     is_hyperplane = isinstance(estimator, PlaneClassifier) and "alpha" in estimator.get_params()
     if not is_hyperplane or "alpha" not in estimator.algorithm.searched:
         raise TypeError(
-            f"alpha_path is for hyperplane machines that take an alpha, such as AMMClassifier; "
+            f"alpha_path is for hyperplane algorithms that take an alpha, such as AMMClassifier; "
             f"{name} does not."
         )
     if estimator.early_stopping:
@@ -174,12 +174,12 @@ def _alphas_to_try(estimator: Any, alphas: Sequence[float] | None, cv: int, n_se
 
 
 def _is_time_to_look(n: int, n_passes: int) -> bool:
-    """Whether errors are taken after pass n: 1, 2, 4, ... and the last."""
+    """Return True if errors are taken after pass n: 1, 2, 4, ... and the last."""
     return n & (n - 1) == 0 or n == n_passes
 
 
 def _seeds_after(first: int, n_seeds: int) -> Iterator[int]:
-    """Those of a path besides the first."""
+    """Yield the seeds of a path besides the first."""
     for k in range(1, n_seeds):
         yield int(np.random.default_rng([first, k]).integers(2**31))
 
@@ -215,13 +215,13 @@ class _Course:
 
     @property
     def trials(self) -> list[Trial]:
-        """Those at work."""
+        """Trials of alphas that still go on."""
         of_folds = [trial for each in self.folds if each is not None for trial in each]
         return [trial for trial in self.whole if trial is not None] + of_folds
 
 
 def _wrong(course: _Course, k: int, rows: NewRows, parts: Array) -> Array:
-    """Of each row, whether the model that has not seen it is wrong, with alpha number k."""
+    """Return which rows are wrong to the model that has not seen them, with alpha number k."""
     is_wrong = np.full(parts.size, np.nan)
     for trial in course.folds[k] or []:
         place = np.flatnonzero(parts == trial.left_out)

@@ -1,22 +1,28 @@
-"""How much an exploration may do: seconds, or samples of given sizes for the same work again."""
+"""How much an exploration may do: seconds, or samples of given sizes for the same work again.
 
+Loops are compiled once on a machine. The seconds of that are counted by themselves and are no part
+of the budget, so that an exploration tries the same whether or not loops were compiled before.
+"""
+
+import contextlib
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from numba.core import event
 
 __all__ = ["Budget", "budget_of", "seconds_of"]
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 FIRST_ROWS, FEWEST_ROWS = 1_000, 200  # of the first sample, and where there is little time
 LITTLE = 30.0  # seconds
-LATE = 0.4  # of the seconds: when less is left, no machine begins that has not been timed
 MOST_GROWTH, LEAST_GROWTH = 4.0, 1.3  # from a sample to the next
 IN_PASSING = 0.35  # of the time left: a sample that takes no more leaves room for one after it
 LAST = 0.9  # of the time left, for a sample after which there is no other
-OF_ONE = 0.4  # of the time left, for a single machine
+OF_ONE = 0.4  # of the time left, for a single algorithm
 KEPT_BACK = 0.04, 0.3  # share and seconds that the page takes in the end
 PAGES_GROW = 1.3  # times that the last page takes what one before it took
 
@@ -30,6 +36,7 @@ class Budget:
     clock: Callable[[], float] = time.monotonic
     start: float = field(init=False)
     page_seconds: float = field(default=0.0, init=False)  # that a page has taken
+    compilation: event.TimingListener = field(init=False)
 
     def __post_init__(self) -> None:
         if self.rows and (min(self.rows) < 1 or sorted(self.rows) != list(self.rows)):
@@ -39,13 +46,24 @@ class Budget:
         self.begin()
 
     def begin(self) -> None:
-        """Time counts from here."""
-        self.start = self.clock()
+        """Count time from here."""
+        self.start, self.compilation = self.clock(), event.TimingListener()
+
+    @contextlib.contextmanager
+    def without_compilation(self) -> Iterator[None]:
+        """Leave out the seconds in which loops are compiled inside a `with` block."""
+        with event.install_listener("numba:compile", self.compilation):
+            yield
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds of compilation so far, which the next exploration will not need."""
+        return float(self.compilation.duration) if self.compilation.done else 0.0
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began."""
-        return self.clock() - self.start
+        """Seconds since it began, without those of compilation."""
+        return self.clock() - self.start - self.compile_seconds
 
     @property
     def left(self) -> float:
@@ -57,7 +75,7 @@ class Budget:
         return max(0.0, self.seconds - kept - self.elapsed)
 
     def first_rows(self, n_rows: int) -> int:
-        """Size of the first sample; of a few rows a part, so that there is a curve over rows."""
+        """Return the size of the first sample: a part of few rows, so that errors have a curve."""
         if self.rows:
             return min(n_rows, self.rows[0])
         share = min(1.0, self.seconds / LITTLE)
@@ -65,7 +83,7 @@ class Budget:
         return min(n_rows, max(FEWEST_ROWS, part))
 
     def next_rows(self, n_before: int, n_rows: int, price: Callable[[int], float]) -> int | None:
-        """Size of the next sample, `price` being the seconds that one of a size takes."""
+        """Return the size of the next sample; `price` tells the seconds that a size takes."""
         if self.rows:
             return next((min(n, n_rows) for n in self.rows if n_before < min(n, n_rows)), None)
         if n_before >= n_rows:
@@ -80,22 +98,17 @@ class Budget:
             n_next = max(least, int(0.9 * n_next))
         return n_next if price(n_next) <= LAST * self.left else None
 
-    @property
-    def is_late(self) -> bool:
-        """Whether it is too late for something that may take long."""
-        return self.left < LATE * self.seconds and not self.rows
-
     def allows(self, seconds: float) -> bool:
-        """Whether there is time for so much more."""
+        """Return True if there is time for so much more."""
         return seconds <= self.left
 
     def allows_one(self, seconds: float) -> bool:
-        """Whether one machine may take so much of a sample's time."""
+        """Return True if one algorithm may take so much of a sample's time."""
         return seconds <= OF_ONE * self.left
 
 
 def budget_of(given: Any) -> Budget:
-    """A number of seconds, a text such as 60s or 5m, or a budget, whose time begins now."""
+    """Return a budget of seconds, of a text such as 60s or 5m, or the given one from now on."""
     if isinstance(given, Budget):
         given.begin()
         return given
@@ -107,7 +120,7 @@ def budget_of(given: Any) -> Budget:
 
 
 def seconds_of(text: str) -> float:
-    """60s, 5m and 1h; a number alone is seconds."""
+    """Return the seconds of a text such as 60s, 5m or 1h; a number alone is seconds."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", text)
     if found is None or float(found[1]) <= 0:
         raise ValueError(f"budget is {text!r}, expected a time such as 60s, 5m or 1h.")

@@ -71,7 +71,7 @@ def _without(dropped: Sequence[tuple[int, str]], form: str) -> list[str]:
 
 
 def code_of_model(model: Any) -> str:
-    """The same for any estimator, as it shows itself."""
+    """Return code for any estimator, as its `repr` shows it."""
     homes: dict[str, set[str]] = {}
     for kind in {type(one) for one in _parts(model)}:
         homes.setdefault(_home_of(kind), set()).add(kind.__name__)

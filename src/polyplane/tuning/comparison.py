@@ -80,7 +80,7 @@ def compare(
 
 
 def _named(models: Any) -> dict[str, Any]:
-    """Each classifier with a name of its own."""
+    """Return the classifiers, each with a name of its own."""
     if isinstance(models, Mapping):
         named = {str(name): model for name, model in models.items()}
     else:
@@ -158,13 +158,13 @@ def _last(model: Any) -> Any:
     return getattr(model, "steps", [("", model)])[-1][1]
 
 
-def _is_additive(machine: Any) -> bool:
-    """Whether a class is one plane, so that what columns add is all there is."""
-    return hasattr(machine, "n_planes_") and machine.n_planes_ <= max(2, machine.classes_.size)
+def _is_additive(model: Any) -> bool:
+    """Return True if a class is one plane, so that what columns add is all there is."""
+    return hasattr(model, "n_planes_") and model.n_planes_ <= max(2, model.classes_.size)
 
 
 def _table(X: Any, y: Array) -> Table:
-    """Rows of a matrix as a report looks at them."""
+    """Return the rows of a matrix as a report looks at them."""
     rows = sp.csr_matrix(X) if is_sparse(X) else np.asarray(X)
     return Table(rows, y, Columns([f"column {k + 1}" for k in range(rows.shape[1])]))
 
@@ -174,7 +174,7 @@ def _of_matrix(table: Table, run: Run) -> tuple[Any, Table]:
 
 
 def _of_table(X: Any, y: Array, run: Run) -> tuple[Any, Table] | None:
-    """A machine of ours behind all that made numbers of its columns, and rows as it sees them."""
+    """Return a model of ours without the steps before it, and rows as these steps make them."""
     before, machine = last_step(run.model)
     if not isinstance(machine, OnlineClassifier):
         return None
@@ -191,7 +191,7 @@ def _of_table(X: Any, y: Array, run: Run) -> tuple[Any, Table] | None:
 
 
 def _names_out(steps: Sequence[Any], width: int) -> list[str]:
-    """What the last step calls its columns, if it says so."""
+    """Return what the last step calls its columns, if it says so."""
     with contextlib.suppress(AttributeError, ValueError, NotImplementedError, IndexError):
         return [str(name) for name in steps[-1].get_feature_names_out()]
     return [f"column {k + 1}" for k in range(width)]

@@ -37,7 +37,7 @@ View = Callable[[Run], Any]  # a model and the rows that it was not fitted on, a
 
 
 class Shown:
-    """Which machine is shown in which part of a page."""
+    """Which algorithm is shown in which part of a page."""
 
     def __init__(self, best: str, beside: str, curved: str | None, planes: str | None) -> None:
         self.best, self.beside, self.curved, self.planes = best, beside, curved, planes
@@ -46,7 +46,7 @@ class Shown:
 def table_of(runs: Runs, beside: str, says: Mapping[str, str], units: Mapping[str, str]) -> list[
     dict[str, Any]
 ]:  # fmt: skip
-    """A line for each machine: error, interval, lead over another with its test, and prices."""
+    """Return a line for each algorithm: error, interval, lead over another, and prices."""
     lines = []
     for name, all_runs in runs.items():
         run = all_runs[-1]
@@ -88,7 +88,7 @@ def content_of(
     image_shape: tuple[int, int] | None,
     is_brief: bool = False,
 ) -> dict[str, Any]:
-    """The parts of a page that show what models do; a brief one leaves out what explains rows."""
+    """Return the parts of a page that show what models do; a brief one does not explain rows."""
     best = runs[shown.best][-1]
     order = np.argsort(best.trial.rows, kind="stable")
     content: dict[str, Any] = {
@@ -113,7 +113,7 @@ def content_of(
 def _about_planes(
     runs: Runs, view: View, shown: Shown, image_shape: tuple[int, int] | None
 ) -> dict[str, Any]:
-    """What planes are for, and how they grew."""
+    """Return what planes are for, and how they grew."""
     seen = None if shown.planes is None else view(runs[shown.planes][-1])
     if seen is None:
         return {}
@@ -131,7 +131,7 @@ def _about_planes(
 def _about_rows(
     runs: Runs, view: View, places: Array, shown: Shown, image_shape: tuple[int, int] | None
 ) -> dict[str, Any]:
-    """Single rows, and regions along two columns."""
+    """Return explained rows, and regions along two columns."""
     explained = _explained(runs, view, shown)
     if explained is None:
         return {}
@@ -152,7 +152,7 @@ def _about_rows(
 
 
 def _about_curves(runs: Runs, view: View, shown: Shown) -> dict[str, Any]:
-    """Scores along columns."""
+    """Return scores along columns."""
     seen = None if shown.curved is None else view(runs[shown.curved][-1])
     if seen is None:
         return {}
@@ -162,7 +162,7 @@ def _about_curves(runs: Runs, view: View, shown: Shown) -> dict[str, Any]:
 
 
 def _explained(runs: Runs, view: View, shown: Shown) -> str | None:
-    """The best machine that can explain itself."""
+    """Return the best algorithm that can explain itself."""
     names = [shown.best, *sorted(runs, key=lambda name: runs[name][-1].error)]
     able = (name for name in names if can_explain(runs[name][-1].model))
     return next((name for name in able if view(runs[name][-1]) is not None), None)

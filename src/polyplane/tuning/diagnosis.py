@@ -1,14 +1,14 @@
-"""Is it nonlinear? What follows from the errors of machines on the same held-out rows.
+"""Is it nonlinear? What follows from the errors of algorithms on the same held-out rows.
 
-The verdict climbs the ladder of `candidates.py`. A step is taken if its best machine is better than
-the best so far by more than luck (three standard errors of the paired difference) and by enough to
-matter (a twentieth of the error), and if the machine below, having learned its answers, does not do
-as well: then only wrong labels stood in the way of that one. A model with one plane a class over
-the columns as they are is itself linear and takes no step. A lead that is probably no luck
-(p < 0.02) is taken as well, and its verdict is said to be probable. Where a step may matter but the
-rows do not tell, or so few rows tell nothing at all, the verdict is `more-data`, unless the error
-that is left is below half a point; where nothing beats the most frequent label and the rows would
-have shown it, `noise`.
+The verdict climbs the ladder of `candidates.py`. A step is taken if its best algorithm is better
+than the best so far by more than luck (three standard errors of the paired difference) and by
+enough to matter (a twentieth of the error), and if the algorithm below, having learned its answers,
+does not do as well: then only wrong labels stood in the way of that one. A model with one plane a
+class over the columns as they are is itself linear and takes no step. A lead that is probably no
+luck (p < 0.02) is taken as well, and its verdict is said to be probable. Where a step may matter
+but the rows do not tell, or so few rows tell nothing at all, the verdict is `more-data`, unless the
+error that is left is below half a point; where nothing beats the most frequent label and the rows
+would have shown it, `noise`.
 """
 
 import math
@@ -29,7 +29,7 @@ __all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
 SURE, UNSURE = 3.0, 1.5  # standard errors: the best of several leads by some luck
 PROBABLE_P = 0.02  # of a paired test, below which a lead is probably no luck
 MIN_ERROR_TO_IMPROVE = 0.005  # share of the rows: a lower error is left as it is
-WORTH = 0.05  # of the error below: less is not worth a dearer machine
+MIN_RELATIVE_GAIN = 0.05  # of the error below: less is not worth a slower algorithm
 LARGE, LARGE_POINTS = 0.2, 0.02  # of the error below, and of rows: leads not to be missed
 CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise; and above
 # what has learned a machine's answers, to be more than linear
@@ -37,33 +37,33 @@ TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell noth
 # lead over the most frequent label that may well be there
 LEAST_SAID = 0.002  # of the rows, of which an outlook speaks
 MORE_ROWS = 2  # times as many, for the outlook
-UNTOLD = "noise", "more-data"  # verdicts after which errors say nothing of labels
+WITHOUT_OUTLOOK = "noise", "more-data"  # verdicts after which errors say nothing of labels
 Runs = Mapping[str, Sequence[Run]]
 
 
 @dataclass(frozen=True)
 class StepUp:
-    """What the best machine of a step buys beside the step below it that was worth taking."""
+    """The gain of the best algorithm of a step over the best one of the steps taken before."""
 
     step: str
     run: Run
     below: Run
     lead: Lead
     is_taken: bool
-    is_imitated: bool = False  # the machine below, having learned its answers, is as good
+    is_imitated: bool = False  # the algorithm below, having learned its answers, is as good
     is_linear: bool = False  # the run's model has one plane a class over plain columns
 
     @property
     def is_probable(self) -> bool:
         """Return True if the step is worth taking and its lead is probably no luck."""
         lead, is_open = self.lead, not (self.is_taken or self.is_imitated or self.is_linear)
-        is_better = lead.points >= WORTH * self.below.error and lead.p < PROBABLE_P
+        is_better = lead.points >= MIN_RELATIVE_GAIN * self.below.error and lead.p < PROBABLE_P
         return is_open and is_better and self.below.error >= MIN_ERROR_TO_IMPROVE
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A word, a sentence with the numbers from which it follows, and which machine to take."""
+    """A verdict, a sentence with the numbers behind it, and the algorithm to use."""
 
     verdict: str  # linear, additive, piecewise-linear, kernel, more-data or noise
     sentence: str
@@ -73,7 +73,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What more rows, and cleaner labels, would buy; None where nobody can say."""
+    """How much more rows, or cleaner labels, would lower the error; None if unknown."""
 
     more_rows: float | None  # points of error, as a share, for twice as many
     cleaner_labels: float | None
@@ -81,12 +81,12 @@ class Outlook:
 
 
 def latest(runs: Runs, name: str) -> Run:
-    """A machine on the largest sample that it has reached."""
+    """Return the run of an algorithm on the largest sample that it has reached."""
     return runs[name][-1]
 
 
 def common(runs: Runs, one: str, other: str) -> tuple[Run, Run]:
-    """Two machines on the largest sample that both have reached."""
+    """Return the runs of two algorithms on the largest sample that both have reached."""
     sizes = {run.n_rows for run in runs[one]} & {run.n_rows for run in runs[other]}
     largest = max(sizes)
     (mine,) = [run for run in runs[one] if run.n_rows == largest]
@@ -95,7 +95,7 @@ def common(runs: Runs, one: str, other: str) -> tuple[Run, Run]:
 
 
 def best_of(runs: Runs, step: str) -> str | None:
-    """The machine of a step with the lowest error; a larger sample goes before."""
+    """Return the algorithm of a step with the lowest error, on a sample not much smaller."""
     names = [name for name in runs if CANDIDATES[name].step == step]
     if not names:
         return None
@@ -105,7 +105,7 @@ def best_of(runs: Runs, step: str) -> str | None:
 
 
 def climbed(runs: Runs) -> list[StepUp]:
-    """The steps of the ladder above a linear machine, each beside the best before it."""
+    """Return the steps of the ladder above a linear model, each compared with the best before."""
     steps, below = [], LINEAR
     for step in (ADDITIVE, PLANES, KERNEL):
         names = [name for name in runs if CANDIDATES[name].step == step]
@@ -119,12 +119,12 @@ def climbed(runs: Runs) -> list[StepUp]:
 
 
 def _step_up(runs: Runs, name: str, below: str) -> StepUp:
-    """A machine beside another; it must also beat what that one has reached with more rows."""
+    """Compare an algorithm with one below, which it must beat on that one's largest sample, too."""
     run, beside = common(runs, name, below)
     lead = lead_of(run, beside)
     is_better = run.error < latest(runs, below).error
     is_imitated = _is_imitated(run, below)
-    is_taken = is_better and lead.z > SURE and lead.points >= WORTH * beside.error
+    is_taken = is_better and lead.z > SURE and lead.points >= MIN_RELATIVE_GAIN * beside.error
     is_linear = _is_linear(run)
     is_taken = is_taken and not is_imitated and not is_linear
     if is_taken and CANDIDATES[name].step == KERNEL:  # planes may have stopped at fewer rows
@@ -134,7 +134,7 @@ def _step_up(runs: Runs, name: str, below: str) -> StepUp:
 
 
 def _is_imitated(run: Run, below: str) -> bool:
-    """Whether the machine below, having learned its answers, is not clearly behind."""
+    """Return True if the algorithm below, having learned a run's answers, is not clearly behind."""
     if below not in run.imitated:
         return False
     return lead_of(run, replace(run, trial=run.imitated[below])).z <= CLEAR
@@ -149,9 +149,9 @@ def _is_linear(run: Run) -> bool:
 
 
 def advice(runs: Runs, y: Array) -> Advice:
-    """What to do with data on which machines did so."""
+    """Return the verdict that follows from all runs, and what to use."""
     if LINEAR not in runs:
-        return Advice("more-data", "There was no time to train even a linear machine.", MAJORITY)
+        return Advice("more-data", "There was no time to train even a linear model.", MAJORITY)
     steps = climbed(runs)
     taken = [step for step in steps if step.is_taken]
     noise = _noise(runs, y)
@@ -167,7 +167,7 @@ def advice(runs: Runs, y: Array) -> Advice:
         step = max(probable, key=lambda one: one.lead.z)
         sentence = (
             f"It is probably {step.step} (p = {step.lead.p:.2g}): {step.run.machine} has "
-            f"{step.run.error:.1%} wrong where a linear machine has {step.below.error:.1%}, a lead "
+            f"{step.run.error:.1%} wrong where a linear model has {step.below.error:.1%}, a lead "
             f"of {_points(step.lead)}; more rows would make that sure."
         )
         return Advice(step.step, sentence, step.run.machine, steps)
@@ -175,12 +175,12 @@ def advice(runs: Runs, y: Array) -> Advice:
     if open_steps:
         step = max(open_steps, key=lambda one: one.lead.z)
         sentence = (
-            f"These rows do not tell: {step.run.machine} leads a linear machine by "
+            f"These rows do not tell: {step.run.machine} leads a linear model by "
             f"{_points(step.lead)}, which may be luck; take more rows."
         )
         return Advice("more-data", sentence, LINEAR, steps)
     if not steps:
-        words = f"A linear machine has {linear.error:.1%} wrong; there was no time for any other."
+        words = f"A linear model has {linear.error:.1%} wrong; there was no time for any other."
         return Advice("more-data", words, LINEAR)
     return Advice("linear", _linear(steps, linear) + _unreached(runs, LINEAR), LINEAR, steps)
 
@@ -190,23 +190,23 @@ def _linear(steps: Sequence[StepUp], linear: Run) -> str:
     if nearest.is_imitated and nearest.lead.z > UNSURE:
         return (
             f"It looks linear, with wrong labels: {nearest.run.machine} has "
-            f"{nearest.run.error:.1%} wrong where a linear machine has {linear.error:.1%}, but one "
+            f"{nearest.run.error:.1%} wrong where a linear model has {linear.error:.1%}, but one "
             f"that learns the answers of {nearest.run.machine} is as good."
         )
     if nearest.is_linear and nearest.lead.z > UNSURE:
         return (
             f"It looks linear: {nearest.run.machine} has {nearest.run.error:.1%} wrong where the "
-            f"linear machine has {linear.error:.1%}, but its model is one plane a class as well."
+            f"linear model has {linear.error:.1%}, but its model is one plane a class as well."
         )
     return (
-        f"It looks linear: nothing beats the linear machine's error of {linear.error:.1%} by "
+        f"It looks linear: nothing beats the linear model's error of {linear.error:.1%} by "
         f"enough to matter ({nearest.run.machine}: {_points(nearest.lead)})."
     )
 
 
 def _may_matter(step: StepUp) -> bool:
-    """Whether more rows could show that the step is worth taking."""
-    lead, worth = step.lead, WORTH * step.below.error
+    """Return True if more rows could show that the step is worth taking."""
+    lead, worth = step.lead, MIN_RELATIVE_GAIN * step.below.error
     if step.is_imitated or step.is_linear or step.below.error < MIN_ERROR_TO_IMPROVE:
         return False
     is_open = lead.points + 2 * lead.spread >= worth
@@ -219,7 +219,7 @@ def _may_matter(step: StepUp) -> bool:
 
 
 def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:
-    """The verdict where nothing beats the most frequent label."""
+    """Return the verdict and its words if nothing beats the most frequent label, else None."""
     if MAJORITY not in runs:
         return None
     leads = [lead_of(*common(runs, name, MAJORITY)) for name in runs if name != MAJORITY]
@@ -231,7 +231,7 @@ def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:
     if best.points + 2 * best.spread > TOO_WIDE:
         return "more-data", f"{words}, beyond luck; but {best.n_rows:,} rows are too few to tell."
     if not any(CANDIDATES[name].step in (PLANES, KERNEL) for name in runs):
-        return "more-data", f"{words}; but there was no time for machines that see more."
+        return "more-data", f"{words}; but there was no time for algorithms that see more."
     return "noise", f"{words}: the columns say little about the label."
 
 
@@ -250,13 +250,13 @@ def _nonlinear(top: StepUp, runs: Runs) -> str:
     on = "" if is_first else f", on {top.run.n_rows:,} rows"
     now = "" if is_first else f" On {last.n_rows:,} rows it has {last.error:.1%}."
     return (
-        f"{of_step[top.step]} has {top.run.error:.1%} wrong where a linear machine has "
+        f"{of_step[top.step]} has {top.run.error:.1%} wrong where a linear model has "
         f"{linear.error:.1%}{beside}{on}: a lead of {_points(top.lead)}.{now}"
     )
 
 
 def _unreached(runs: Runs, machine: str) -> str:
-    """A machine that is ahead of the one advised, but with rows that this one never saw."""
+    """Return a sentence on a better algorithm that saw more rows than the advised one, if any."""
     mine = latest(runs, machine)
     others = [latest(runs, name) for name in runs]
     ahead = [
@@ -272,7 +272,7 @@ def _unreached(runs: Runs, machine: str) -> str:
 
 
 def most_frequent(y: Array) -> tuple[Any, float]:
-    """The most frequent label and its share."""
+    """Return the most frequent label and its share."""
     labels, counts = np.unique(y, return_counts=True)
     place = int(np.argmax(counts))
     return labels.tolist()[place], float(counts[place] / y.size)
@@ -291,9 +291,9 @@ def _points(lead: Lead) -> str:
 
 
 def outlook(runs: Runs, said: Advice) -> Outlook:
-    """Whether more rows or cleaner labels would buy more, for the machine that is advised."""
+    """Estimate what more rows and cleaner labels would gain for the advised algorithm."""
     machine = said.machine
-    if said.verdict in UNTOLD:
+    if said.verdict in WITHOUT_OUTLOOK:
         return Outlook(None, None, "")
     more = _by_more_rows(runs.get(machine, ()))
     cleaner = _by_cleaner_labels(runs[machine][-1]) if runs.get(machine) else None
@@ -318,7 +318,7 @@ def outlook(runs: Runs, said: Advice) -> Outlook:
 
 
 def _by_more_rows(runs: Sequence[Run]) -> float | None:
-    """From a power of the rows through the errors on all samples."""
+    """Estimate the gain of twice the rows from a power law through the errors on all samples."""
     if len(runs) < 2 or runs[-1].error == 0:
         return None if len(runs) < 2 else 0.0
     sizes = np.log([run.n_rows for run in runs])
@@ -330,7 +330,7 @@ def _by_more_rows(runs: Sequence[Run]) -> float | None:
 
 
 def _by_cleaner_labels(run: Run) -> float | None:
-    """Errors where the machine is surest: a better border would not touch them."""
+    """Return the error on the surer half of the rows, which a better border would not lower."""
     if run.sureness is None or not np.isfinite(run.sureness).all():
         return None
     is_sure = run.sureness >= np.median(run.sureness)

@@ -1,4 +1,4 @@
-"""`polyplane.explore`: is the problem nonlinear, what would it buy, and what did machines see?"""
+"""`polyplane.explore`: is the problem nonlinear, what would it buy, and what did models see?"""
 
 import html
 import importlib.util
@@ -28,11 +28,6 @@ BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
 NOTICED = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
-NEED_ALL = "linear", "noise"  # verdicts for which nonlinear algorithms must have been tried
-LACKING = (
-    "But there was no time to compile the loops of nonlinear algorithms, which happens once on a "
-    "machine: explore again."
-)
 Watch = Callable[[Run], None]
 
 
@@ -74,7 +69,7 @@ class Report:
         return "\n".join([title, self.summary, repr(self.lines), "to_html(path) writes the page."])
 
     def to_html(self, path: Any = None) -> str:
-        """The page as one text; with a path it is also written there, whole or not at all."""
+        """Return the page as one text; with a path, write it there as well."""
         page = page_of(self.content)
         if path is not None:
             with whole_file(Path(os.fspath(path))) as file:
@@ -89,14 +84,14 @@ class Report:
 
 @dataclass(repr=False)
 class Exploration(Report):
-    """What machines of different kinds make of some rows, and what follows from it."""
+    """Result of `explore`: errors of algorithms of different kinds, and what follows from them."""
 
     advice: Advice | None = None
     outlook: Outlook | None = None
     suspicions: Sequence[Suspicion] = ()
     code: str = ""  # to paste
     runs: Mapping[str, Sequence[Run]] = field(default_factory=dict)
-    left_out: Mapping[str, str] = field(default_factory=dict)  # machines, and why
+    left_out: Mapping[str, str] = field(default_factory=dict)  # algorithms, and why
     is_interrupted: bool = False
     seconds: float = 0.0
     n_rows: int = 0  # of the largest sample
@@ -116,11 +111,11 @@ def explore(
     n_jobs: int | None = -1,
     **reading: Any,
 ) -> Exploration:
-    """Try machines of different kinds on samples that grow while time remains; say what follows.
+    """Try algorithms of different kinds on samples that grow while time remains; say what follows.
 
     X is a matrix or a table, with labels y; or a file, whose labels are in it, with options of
     `polyplane.stream` such as `label`. `budget` is seconds, or a text such as "5m". With `report`,
-    a page is written there as soon as two machines can be compared, and again now and then and in
+    a page is written there as soon as two algorithms can be compared, and again now and then and in
     the end. Ctrl-C ends it with what has
     been found so far. `image_shape` shows rows and planes as pictures of that height and width.
     """
@@ -147,11 +142,25 @@ def explore_sample(
     image_shape: tuple[int, int] | None = None,
     watch: Watch | None = None,
 ) -> Exploration:
-    """The same for a sample; `watch` is called after each run."""
+    """Explore a sample as `explore` does; `watch` is called after each run."""
     if n_folds < 2:
         raise ValueError(f"n_folds is {n_folds}, expected 2 or more.")
     if not has_differences(sample.X):
         raise ValueError("All rows are the same: there is nothing to learn from.")
+    with budget.without_compilation():
+        return _explored(sample, budget, n_folds, seed, n_jobs, report, image_shape, watch)
+
+
+def _explored(
+    sample: Sample,
+    budget: Budget,
+    n_folds: int,
+    seed: int,
+    n_jobs: int | None,
+    report: Any,
+    image_shape: tuple[int, int] | None,
+    watch: Watch | None,
+) -> Exploration:
     noticed = _noticed(sample)
     leaking = _leaking(sample, noticed) if image_shape is None else ()
     search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)
@@ -168,10 +177,9 @@ def explore_sample(
                 found.result(is_final=False, is_brief=True).to_html(report)
                 has_page = True
             elif report is not None and (is_first or is_due):
-                start, compiled = budget.elapsed, search.compile_seconds
+                start = budget.elapsed
                 found.result(is_final=False).to_html(report)
-                compiled = search.compile_seconds - compiled  # the next page will not need that
-                budget.page_seconds = max(0.0, budget.elapsed - start - compiled)
+                budget.page_seconds = budget.elapsed - start
                 next_page = budget.elapsed + BETWEEN_PAGES
             n_rows = run.n_rows
     except KeyboardInterrupt:
@@ -185,7 +193,7 @@ def explore_sample(
 
 
 class Findings:
-    """A search, and what can be said of it at any time."""
+    """A search, and the result that it has at any time."""
 
     def __init__(
         self,
@@ -201,11 +209,9 @@ class Findings:
     def result(
         self, is_final: bool, is_interrupted: bool = False, is_brief: bool = False
     ) -> Exploration:
-        """All of it, or what takes no time to see."""
+        """Return the result so far; a brief one leaves out what takes time to show."""
         search, sample = self.search, self.search.sample
         runs, said = search.runs, advice(search.runs, sample.y)
-        if search.has_compiled and search.lacks and said.verdict in NEED_ALL:
-            said = replace(said, verdict="more-data", sentence=f"{said.sentence} {LACKING}")
         said = _without(self.leaking, said)
         planes = best_of(runs, PLANES)
         shown = Shown(
@@ -246,7 +252,7 @@ class Findings:
         table = table_of(runs, LINEAR, meanings, units)
         code = self._code(said.machine) if runs else ""
         n_rows = max((each[-1].n_rows for each in runs.values()), default=0)
-        compiling = _compiling(search.compile_seconds)
+        compiling = _compiling(search.budget.compile_seconds)
         words = [said.sentence, ahead.sentence, *(one.sentence for one in self.suspicions)]
         words.append(compiling)
         about = {
@@ -292,13 +298,13 @@ class Findings:
 
 
 def _noticed(sample: Sample) -> list[Suspicion]:
-    """What is suspicious about the rows, before anything is trained."""
+    """Return what is suspicious about the rows, before anything is trained."""
     aside = tuple(sample.layout.set_aside) if sample.layout is not None else ()
     return suspicions(sample.table, sample.places, sample.n_met, aside)
 
 
 def _leaking(sample: Sample, noticed: Sequence[Suspicion]) -> tuple[str, ...]:
-    """Columns to leave out; none where so many nearly decide alone that the problem is easy."""
+    """Return columns to leave out; none if so many nearly decide alone that the problem is easy."""
     found = tuple(name for one in noticed if one.kind == "leak" for name in one.columns)
     n_columns = len(sample.columns.names)
     is_few = len(found) <= max(1, n_columns // MOST_LEAKING) and len(found) < n_columns
@@ -306,7 +312,7 @@ def _leaking(sample: Sample, noticed: Sequence[Suspicion]) -> tuple[str, ...]:
 
 
 def _without(leaking: Sequence[str], said: Advice) -> Advice:
-    """The advice with the names of columns that were left out."""
+    """Return the advice with the names of columns that were left out."""
     if not leaking:
         return said
     names = ", ".join(map(quoted, leaking[:MOST_NAMED]))
@@ -317,17 +323,17 @@ def _without(leaking: Sequence[str], said: Advice) -> Advice:
 
 
 def _compiling(seconds: float) -> str:
-    """What went into compilation, where it was noticeable."""
+    """Return a sentence about the time of compilation, if it was noticeable."""
     if seconds < NOTICED:
         return ""
     return (
-        f"{seconds:.0f} seconds went into compiling loops, which happens once on a machine: the "
-        "next exploration gets further."
+        f"Compiling loops took {seconds:.0f} seconds beside the budget, which happens once on a "
+        "machine."
     )
 
 
 def _steps(said: Advice) -> list[dict[str, Any]]:
-    """What each step up the ladder buys and costs."""
+    """Return what each step up the ladder gains and costs."""
     return [
         {
             "step": one.step,

@@ -36,35 +36,37 @@ LONG_ENOUGH, MOST_TIMES = 0.02, 5  # seconds after which, and times that, it is
 
 @dataclass
 class Run:
-    """A machine on one sample, each row of which was held out once; what it left for the page."""
+    """Results of an algorithm on one sample, each row of which was held out once."""
 
     machine: str
     n_rows: int
     n_folds: int
     trial: Trial = field(default_factory=Trial)
     predicted: Any = None  # labels, in the order of `trial.rows`
-    sureness: Any = None  # how far the winner was ahead; NaN where a machine does not tell
+    sureness: Any = None  # how far the winner was ahead; NaN where an algorithm does not tell
     setting: Any = None
     microseconds: float = float("nan")  # of the prediction of a row, on one core
     n_bytes: int = 0  # of what predicts
     total_seconds: float = 0.0  # of all folds
     model: Any = None  # fitted without `held_out`: the last fold
     held_out: Any = None
-    imitated: dict[str, Trial] = field(default_factory=dict)  # by machines that learned its answers
+    imitated: dict[str, Trial] = field(
+        default_factory=dict
+    )  # by algorithms that learned its answers
 
     @property
     def error(self) -> float:
-        """Share of the held-out rows."""
+        """Share of the held-out rows that are wrong."""
         return self.trial.error
 
     @property
     def is_whole(self) -> bool:
-        """Whether all folds have been held out."""
+        """Return True if all folds have been held out."""
         return len(self.trial.seconds) == self.n_folds
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95% for the error: Wilson's, which stays between 0 and 1."""
+        """Return the 95% interval of the error: Wilson's, which stays between 0 and 1."""
         n, z = max(1, self.trial.is_wrong.size), 1.96
         middle = (self.error + z * z / (2 * n)) / (1 + z * z / n)
         half = (
@@ -83,19 +85,19 @@ class Lead:
 
     @property
     def z(self) -> float:
-        """In standard errors."""
+        """Return the lead in standard errors."""
         if self.spread > 0:
             return self.points / self.spread
         return 0.0 if self.points == 0 else float(np.copysign(np.inf, self.points))
 
     @property
     def p(self) -> float:
-        """Of a paired test: how likely so large a difference is by luck, either way."""
+        """Return the two-sided p of a paired test: how likely so large a lead is by luck."""
         return math.erfc(abs(self.z) / math.sqrt(2))
 
 
 def lead_of(one: Run, other: Run) -> Lead:
-    """On the rows that both were tried on."""
+    """Return the lead of one run over another, on the rows that both were tried on."""
     common, mine, its = np.intersect1d(one.trial.rows, other.trial.rows, return_indices=True)
     if not common.size:
         return Lead(0.0, float("inf"), 0)
@@ -114,7 +116,7 @@ def run_folds(
     splits: Sequence[Split],
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Run]:
-    """The run after each fold; `clock` times the fits."""
+    """Fit and predict fold after fold; yield the run after each. `clock` times the fits."""
     for training, held_out in splits:
         model = made()
         start = clock()
@@ -136,7 +138,7 @@ def run_folds(
 
 
 def with_scaler(estimator: Any, scale: str, is_sparse: bool) -> Any:
-    """The estimator behind a scaler, if it wants one."""
+    """Return the estimator behind a scaler, or alone if it needs none."""
     scaler = new_scaler(scale, is_sparse)
     if scaler is None:
         return estimator
@@ -144,7 +146,7 @@ def with_scaler(estimator: Any, scale: str, is_sparse: bool) -> Any:
 
 
 def sureness_of(model: Any, rows: Any) -> Array:
-    """How far the label predicted is ahead, by probability or score."""
+    """Return how far each predicted label is ahead, by probability or score."""
     if hasattr(model, "predict_proba"):
         sure: Array = np.asarray(model.predict_proba(rows)).max(axis=1)
         return sure
@@ -160,7 +162,7 @@ def sureness_of(model: Any, rows: Any) -> Array:
 
 
 def size_of(model: Any) -> int:
-    """Planes or support vectors, or 0 of what has neither."""
+    """Return how many planes or support vectors a model has; 0 if it has neither."""
     last = steps_of(model)[-1]
     if hasattr(last, "n_planes_"):
         return int(last.n_planes_)
@@ -169,7 +171,7 @@ def size_of(model: Any) -> int:
 
 
 def bytes_of(model: Any) -> int:
-    """What predicts, as a model file holds it; of others their pickle."""
+    """Return the bytes of what predicts, as in a model file; of other models those of a pickle."""
     *before, last = steps_of(model)
     known = tuple(sklearn_scalers().values())
     is_file = len(before) <= 1 and all(type(step) in known for step in before)
@@ -184,7 +186,7 @@ def bytes_of(model: Any) -> int:
 
 
 def _microseconds(model: Any, rows: Any) -> float:
-    """Of a prediction on one core: the least of a few times."""
+    """Return the microseconds of predicting a row on one core, the least of a few measurements."""
     last = steps_of(model)[-1]
     n_jobs = vars(last).get("n_jobs")
     if isinstance(last, OnlineClassifier):

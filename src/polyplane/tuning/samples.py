@@ -43,7 +43,7 @@ MISSING = "y has missing values: leave such rows out."
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows as machines see them, in random order."""
+    """Rows as algorithms see them, in random order."""
 
     X: Any  # dense float32, or CSR
     y: Array
@@ -62,7 +62,7 @@ class Sample:
         return int(self.y.size)
 
     def without(self, names: Sequence[str]) -> "Sample":
-        """The same rows without some columns."""
+        """Return the sample without some columns."""
         if not names:
             return self
         places = [k for k, name in enumerate(self.columns.names) if name in names]
@@ -76,7 +76,7 @@ class Sample:
 
 
 def sample_of_rows(X: Any, y: Any, seed: int) -> Sample:
-    """A sample of a matrix, or of a table."""
+    """Return a sample of a matrix or of a table."""
     X = np.asarray(X) if isinstance(X, list | tuple) else X
     labels = _labels_of(y)
     n_rows = frame_of(X).n_rows if is_table(X) else X.shape[0]
@@ -102,7 +102,7 @@ def sample_of_rows(X: Any, y: Any, seed: int) -> Sample:
 
 
 def sample_of_file(source: Any, budget: Budget, seed: int, **reading: Any) -> Sample:
-    """A sample of a file of any size, of which no more is read than there is time for."""
+    """Return a sample of a file of any size, of which no more is read than there is time for."""
     return sample_of_stream(stream(source, **reading), budget, seed)
 
 
@@ -113,7 +113,7 @@ def sample_of_stream(
     chunks: Any = None,
     check: Callable[[Array], None] | None = None,
 ) -> Sample:
-    """The same of a stream; `chunks` are those of a pass that somebody watches.
+    """Return a sample of a stream; `chunks` are those of a pass that somebody watches.
 
     `check` may refuse labels in its own words.
     """
@@ -151,7 +151,7 @@ def sample_of_stream(
 
 
 def chunks_to_sample(rows: Stream) -> Generator[Chunk, None, None]:
-    """One pass; of a small file all rows at once, as `read` and fits of tables take them.
+    """Yield the chunks of a pass; of a small file all rows at once, as `read` takes them.
 
     Their layout is then learned from all rows, rather than from the first and grown by others.
     """
@@ -169,7 +169,7 @@ def _size_of(source: Any) -> float:
 
 
 def _reading_of(rows: Stream) -> tuple[Any, dict[str, Any]] | None:
-    """The files and options with which all of a stream is read again; of a pipe None."""
+    """Return the files and options with which a stream can be read again; None for a pipe."""
     if not all(isinstance(one, str | os.PathLike) and os.path.exists(one) for one in rows.sources):
         return None
     sources = [os.fspath(one) for one in rows.sources]
@@ -185,19 +185,19 @@ def _base_name(source: Any) -> str:
 
 
 def _plain_text(column: Any) -> Any:
-    """Views of texts, of which rows cannot be taken and which Arrow before 18 cannot cast."""
+    """Return views of texts as strings: rows of views cannot be taken, and old Arrow casts none."""
     is_view = pa.types.is_string_view(column.type)
     return pa.array(column.to_pylist(), pa.string()) if is_view else column
 
 
 def is_table(X: Any) -> bool:
-    """Whether X needs a layout: columns of several types, texts, or gaps to fill."""
+    """Return True if X needs a layout: columns of several types, texts, or gaps to fill."""
     has_gaps = isinstance(X, np.ndarray) and X.dtype.kind == "f" and bool(np.isnan(X).any())
     return is_frame(X) or has_texts(X) or (has_gaps and X.ndim == 2)
 
 
 def _labels_of(y: Any) -> Array:
-    """One label a row, of two classes at least."""
+    """Return one label a row, of two classes at least."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
@@ -226,7 +226,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def _mixed_order(y: Array, seed: int) -> Array:
-    """Random, but so that the first of them, however many, have each class in its share."""
+    """Return a random order whose first rows, however many, have each class in its share."""
     generator = np.random.default_rng(seed)
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     order = generator.permutation(y.size)
@@ -243,7 +243,7 @@ def _most_rows(X: Any) -> int:
 
 
 def _as_floats(X: Any) -> Any:
-    """Numbers of which something can be learned; gaps are filled later."""
+    """Return rows as float32, with gaps; infinity is refused."""
     with np.errstate(over="ignore"):
         rows = X.astype(np.float32) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float32)
     values: Any = rows.data if is_sparse(rows) else rows.ravel()
@@ -255,7 +255,7 @@ def _as_floats(X: Any) -> Any:
 
 
 def columns_of(layout: Layout) -> Columns:
-    """Those of a table, each with the columns of X that are made of it."""
+    """Return the columns of a table, each with the columns of X that are made of it."""
     source_of = layout.sources_of_columns()
     if source_of is None:  # values are hashed together
         return _plain_columns(layout.feature_names, layout.width)

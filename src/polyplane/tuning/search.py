@@ -2,14 +2,15 @@
 
 On each sample every algorithm is judged, with its defaults, on folds that are the same for all.
 What an algorithm takes on a larger sample is estimated from the samples before, and on the first
-one from a fit to a few rows. An algorithm that would take too much of what is left stays at the
-sample it has reached; so does one that is clearly behind, unless it costs next to nothing.
+one from a fit to a few rows. The seconds in which loops are compiled are no part of the budget. An
+algorithm that would take too much of what is left stays at the sample it has reached; so does one
+that is clearly behind, unless it costs next to nothing.
 """
 
 import contextlib
 import math
-import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from polyplane.arrays import Array
 from polyplane.report.columns import is_sparse
 from polyplane.tuning.budget import Budget
 from polyplane.tuning.candidates import ADDITIVE, LADDER, LINEAR, Candidate, candidates_for
-from polyplane.tuning.compiling import Compilation, watched
 from polyplane.tuning.held_out import Split, Trial, folds_of
 from polyplane.tuning.runs import Run, lead_of, run_folds, with_scaler
 from polyplane.tuning.samples import Sample
@@ -33,15 +33,9 @@ BEHIND, FAR = 3.0, 1.25  # standard errors and times the lowest error: clearly b
 IMITATORS = LINEAR, ADDITIVE  # of algorithms that lead, perhaps because labels are wrong
 CLEARLY_LESS = 0.6  # times the error of a simpler algorithm: that one could not imitate it
 CHEAP = 0.02  # of the seconds, for which an algorithm grows although it is behind
-DEARER = 1.6  # times the longest compilation so far that another one may take
-OF_PAGES = 0.75  # times the first compilation that the loops which explain rows take
-EARLY = "majority", "linear", "amm"  # tried even if it is late; amm shares the linear loops
+EARLY = "majority", "linear", "amm"  # tried as long as there is any time
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
-NOTICED = 0.5  # seconds of compilation, more than loading loops takes
 NO_TIME = "there was no time for it"
-NO_TIME_TO_COMPILE = (
-    "there was no time to compile its loops, which happens once on a machine: explore again"
-)
 
 
 class Search:
@@ -54,37 +48,18 @@ class Search:
         self.n_folds, self.seed, self.n_jobs = n_folds, seed, n_jobs
         self.candidates, self.left_out = candidates_for(sample.X)
         self.runs: dict[str, list[Run]] = {}  # of each candidate, by size of the sample
-        self.compilation: Compilation | None = None
-        self._longest_compilation = 0.0  # seconds
 
     def work(self) -> Iterator[Run]:
         """Do all there is time for; yield each run as soon as it is done."""
-        with watched() as self.compilation:
-            n_rows: int | None = self._first_rows()
-            while n_rows is not None:
-                splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
-                for candidate in list(self.candidates):
-                    run = self._run(candidate, n_rows, splits)
-                    if run is not None:
-                        self.runs.setdefault(candidate.name, []).append(run)
-                        yield run
-                n_rows = self._next_rows(n_rows)
-
-    @property
-    def compile_seconds(self) -> float:
-        """Seconds of compilation, which the next exploration will not need."""
-        return 0.0 if self.compilation is None else self.compilation.seconds
-
-    @property
-    def lacks(self) -> list[str]:
-        """Candidates without which little can be said, and for which there was no time so far."""
-        names = [candidate.name for candidate in self.candidates if candidate.name in NEEDED]
-        return [name for name in names if name not in self.runs]
-
-    @property
-    def has_compiled(self) -> bool:
-        """Return True if loops were not on disk: more candidates may be there the next time."""
-        return self._longest_compilation >= NOTICED
+        n_rows: int | None = self._first_rows()
+        while n_rows is not None:
+            splits = folds_of(self.sample.y[:n_rows], self.n_folds, self.seed)
+            for candidate in list(self.candidates):
+                run = self._run(candidate, n_rows, splits)
+                if run is not None:
+                    self.runs.setdefault(candidate.name, []).append(run)
+                    yield run
+            n_rows = self._next_rows(n_rows)
 
     def _first_rows(self) -> int:
         """Return a size with which two classes have a row in each fold."""
@@ -106,8 +81,8 @@ class Search:
 
     def _next_rows(self, n_before: int) -> int | None:
         """Return the size of the next sample, or None if there is no time for another."""
-        if self.lacks and not self.has_compiled:
-            return None  # there was no time for them on this one
+        if any(one.name in NEEDED and one.name not in self.runs for one in self.candidates):
+            return None  # there was no time for it on this one
 
         def price(n_rows: int) -> float:
             prices = {one.name: self._price(one, n_rows) for one in self.candidates}
@@ -149,16 +124,13 @@ class Search:
             seconds = self._price(candidate, n_rows)
             is_worth = candidate.name in NEEDED or self._is_worth(candidate.name, seconds)
             return "" if is_worth and self.budget.allows(seconds) else NO_TIME
-        is_early = candidate.name in EARLY
-        if self.budget.left == 0 or (self.budget.is_late and not is_early):
-            return NO_TIME_TO_COMPILE if self.has_compiled else NO_TIME
-        if not is_early and not self.budget.allows(DEARER * self._longest_compilation):
-            return NO_TIME_TO_COMPILE
+        if self.budget.left == 0:
+            return NO_TIME
         n_few = min(FEW_ROWS, n_rows)
         while True:
             seconds = self._seconds_of_few(candidate, n_few)
             estimate = (self.n_folds + 1) * seconds * float((n_rows / n_few) ** candidate.growth)
-            if is_early or self.budget.allows_one(estimate):
+            if candidate.name in EARLY or self.budget.allows_one(estimate):
                 return ""
             n_few *= MORE_ROWS
             is_slow = seconds * MORE_ROWS**candidate.growth > OF_LOOKS * self.budget.left
@@ -166,21 +138,14 @@ class Search:
                 return f"{NO_TIME}: {n_few // MORE_ROWS:,} rows took {seconds:.1f} s"
 
     def _seconds_of_few(self, candidate: Candidate, n_few: int) -> float:
-        """Return the seconds of a fit to a few rows, without those of compiling its loops."""
+        """Return the seconds of a fit to a few rows, without those of compilation."""
         X, y = self.sample.X[:n_few], self.sample.y[:n_few]
         if np.unique(y).size < 2:
             return 0.0
-        start, compiled = self._now(), self.compile_seconds
+        start = self.budget.elapsed
         with contextlib.suppress(ValueError):  # more rows will tell what is wrong
             self._estimator(candidate).fit(X, y).predict(X)
-        compiled = self.compile_seconds - compiled
-        if self._longest_compilation == 0.0:
-            self.budget.page_seconds = max(self.budget.page_seconds, OF_PAGES * compiled)
-        self._longest_compilation = max(self._longest_compilation, compiled)
-        return self._now() - start
-
-    def _now(self) -> float:
-        return time.perf_counter() if self.compilation is None else self.compilation.clock()
+        return self.budget.elapsed - start
 
     # ---- a candidate on a sample ---------------------------------------------------------
 
@@ -199,14 +164,15 @@ class Search:
 
     def _judge(self, candidate: Candidate, n_rows: int, splits: Sequence[Split]) -> Run | None:
         """Fit and predict fold after fold, while there is time; two folds are the least."""
-        X, y, start = self.sample.X[:n_rows], self.sample.y[:n_rows], self._now()
+        X, y, start = self.sample.X[:n_rows], self.sample.y[:n_rows], self.budget.elapsed
         run = Run(candidate.name, n_rows, self.n_folds, setting=candidate.setting(X))
-        folds = run_folds(run, lambda: self._estimator(candidate), X, y, splits, self._now)
+        made = partial(self._estimator, candidate)
+        folds = run_folds(run, made, X, y, splits, lambda: self.budget.elapsed)
         for (training, _), _ in zip(splits, folds, strict=False):
             self._imitate(run, X, y, training)
             if not self.budget.allows(1.2 * run.trial.median_seconds):
                 break
-        run.total_seconds = max(1e-6, self._now() - start)
+        run.total_seconds = max(1e-6, self.budget.elapsed - start)
         if run.is_whole or len(run.trial.seconds) > 1:
             self.left_out.pop(candidate.name, None)
             return run

@@ -64,7 +64,7 @@ def test_what_was_recognised_is_said_and_info_says_it_again(call, tmp_path):
     for words in (
         "1 set aside, 1 number, 1 category",
         "1 value: 'age' 1",
-        "'id': nearly every value is another",
+        "'id': almost unique per row",
         "'Churn' (the last column",
         "no 66.7%, yes 33.3%",
     ):
@@ -78,7 +78,7 @@ def test_what_was_recognised_is_said_and_info_says_it_again(call, tmp_path):
 @pytest.mark.parametrize(
     ("label", "words"),
     [("price", "as of a number to predict"), ("number", "number to predict or an id"),
-     ("id", "as of an id")],
+     ("id", "almost unique")],
 )  # fmt: skip
 def test_a_label_that_is_no_class_is_refused(call, tmp_path, label, words):
     path = tmp_path / "rows.csv"

@@ -50,6 +50,7 @@ def rows(frame, layout):
 @example([[1.0, True], [True, 1.0]])
 @example([[DAY, DAY.date()], [1, "x"]])
 @example([(None, 0), (None, 10000000512), (None, np.float32(0.1))])
+@example([(None, False), (None, np.float16(0.1))])
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=12).map(list))
 def test_a_row_alone_equals_the_row_in_its_batch(cells):
     frame = pd.DataFrame([list(row) for row in cells], columns=["a", "b"], dtype=object)

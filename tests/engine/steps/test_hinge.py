@@ -26,9 +26,9 @@ from polyplane.engine.planes.pruning import drop_dormant, prune
 from polyplane.engine.rows.storage import CsrRows, csr_rows, dense_rows
 from polyplane.engine.steps.hinge import UNASSIGNED, HingeRule, SparseRule, hinge_epoch, reassign
 from polyplane.engine.targets import Targets
-from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
+from tests.exact import ALPHAS, as_fractions, problems, random_problem
 from tests.examples import examples, with_seeds
-from tests.reference import amm, growing_amm, sparse_amm
+from tests.reference import growing_amm, sparse_amm
 
 pytestmark = pytest.mark.loops
 
@@ -85,59 +85,6 @@ def assert_same_planes(one, other):
 
 
 # ---- GAMM ------------------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=examples(100))
-@given(
-    problem=problems(),
-    alpha=st.sampled_from(ALPHAS),
-    interval=st.integers(3, 40),
-    p=st.sampled_from([0.25, 1.0]),
-    decay=st.sampled_from([0.5, 0.75, 1.0]),
-    most=st.sampled_from([1, 2, NEVER]),
-    grow_rivals=st.booleans(),
-    data=st.data(),
-)
-def test_gamm_equals_the_paper_transcribed(
-    problem, alpha, interval, p, decay, most, grow_rivals, data
-):
-    """In exact rational arithmetic: planes, owners, births, clones, prunings."""
-    X, y = problem
-    order = np.tile(in_place(len(y)), 2)
-    eighths = st.lists(st.integers(0, 7), min_size=order.size, max_size=order.size)
-    coins = np.array(data.draw(eighths), np.float32) / 8
-    planes = train(
-        rows_of(X), targets_of(y), order, HingeRule(alpha, grow_rivals, p, decay),
-        coins, interval, lambda planes, t: prune(planes, 3.0), most=most,
-    )  # fmt: skip
-    reference, _ = growing_amm.online(
-        as_fractions(X), y, Fraction(alpha), order, coins.tolist(), Fraction(p), Fraction(decay),
-        interval, 3, most, grow_rivals,
-    )  # fmt: skip
-    expected = amm.sums(reference, Fraction(alpha))
-    assert owners_of(planes) == [reference.owner[j] for j in expected]
-    assert sums_of(planes) == [[float(v) for v in plane] for plane in expected.values()]
-    found = planes.counts[[CREATED, PRUNED, CLONED]].tolist()
-    assert found == [reference.created, reference.pruned, len(reference.parent)]
-
-
-@settings(deadline=None, max_examples=examples(25))
-@given(problems(), st.sampled_from(ALPHAS), st.booleans())
-def test_gamm_that_never_clones_is_amm(problem, alpha, grow_rivals):
-    X, y = problem
-    order = in_place(len(y))
-    weights = 1 + order % 3
-    targets = targets_of(y, weights.astype(np.float32))
-    rule = HingeRule(alpha, grow_rivals)
-    planes = train(rows_of(X), targets, order, rule)
-    tossed = train(rows_of(X), targets, order, rule, np.zeros(order.size, np.float32))
-    assert_same_planes(planes, tossed)
-    reference = amm.online(
-        as_fractions(X), y, Fraction(alpha), order, NEVER, 3, y.max() + 1, grow_rivals,
-        [int(weight) for weight in weights],
-    )  # fmt: skip
-    expected = amm.sums(reference, Fraction(alpha)).values()
-    assert sums_of(planes) == [[float(v) for v in plane] for plane in expected]
 
 
 def test_nothing_is_cloned_where_planes_are_chosen():
@@ -216,19 +163,6 @@ def test_samm_with_components_alone_equals_dual_averaging(problem, alpha, l1, gr
     assert_same_as_samm(planes, reference)
 
 
-@settings(deadline=None, max_examples=examples(25))
-@given(problems(), st.sampled_from(ALPHAS), st.booleans())
-def test_samm_without_shrinkage_is_amm(problem, alpha, grow_rivals):
-    """And with so little of it on components that the scores stay what they are."""
-    X, y = problem
-    planes = train_samm(X, y, alpha, 0.0, 0.0, NEVER, grow_rivals)
-    assert_same_planes(planes, train_samm(X, y, alpha, 0.0, 1e-30, NEVER, grow_rivals))
-    exact, order = as_fractions(X), np.tile(in_place(len(y)), 2)
-    reference = amm.online(exact, y, Fraction(alpha), order, NEVER, 3, y.max() + 1, grow_rivals)
-    expected = amm.sums(reference, Fraction(alpha)).values()
-    assert sums_of(planes) == [[float(v) for v in plane] for plane in expected]
-
-
 def test_samm_with_hardly_any_shrinkage_of_planes_is_amm():
     """On rows without ties: of these SAMM gives those at zero to the zero plane."""
     generator = np.random.default_rng(1)
@@ -278,20 +212,6 @@ def acts(rule):
 
 
 @rules
-def test_all_storages_give_the_same_bits(rule):
-    X, y = random_problem(1, n=80, width=19)
-    X[0, -1] = 1  # CSR rows do not know their width
-    order, coins = np.tile(in_place(80), 2), coins_at(1, 0, 160)
-    stored = storages(X)
-    results = [
-        train(rows_of(stored[name], 1.0), targets_of(y), order, rule, coins, 50, acts(rule))
-        for name in ("float64", "bytes", "csr32")
-    ]
-    for other in results[1:]:
-        assert_same_planes(results[0], other)
-
-
-@rules
 def test_the_constant_is_a_column_of_ones(rule):
     X, y = random_problem(2, n=80, low=-2)
     order, coins = in_place(80), coins_at(2, 0, 80)
@@ -299,33 +219,6 @@ def test_the_constant_is_a_column_of_ones(rule):
     planes = train(rows_of(X, 1.0), *common)
     wide = train(rows_of(np.insert(X, 0, 1.0, axis=1)), *common)
     assert planes.sums[:, live_lanes(planes)].T.tolist() == sums_of(wide)
-
-
-@rules
-@settings(deadline=None, max_examples=examples(10))
-@given(cuts=st.lists(st.integers(1, 119), max_size=8))
-def test_cuts_change_nothing(rule, cuts):
-    X, y = random_problem(4, n=120, low=-2)
-    coins = coins_at(4, 0, 120)
-    common = rows_of(X), targets_of(y), in_place(120), rule, coins, 35, acts(rule)
-    assert_same_planes(train(*common), train(*common, cuts=cuts))
-
-
-@rules
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_norms_and_lengths_kept_equal_their_definition(rule, is_weighted):
-    X, y = random_problem(7, n=150, low=-2)
-    weights = np.random.default_rng(0).integers(1, 4, 150).astype(np.float32)
-    targets = targets_of(y, weights if is_weighted else NOTHING)
-    order, coins = in_place(150), coins_at(7, 0, 150)
-    planes = train(rows_of(X, 1.0), targets, order, rule, coins, 40, acts(rule))
-    lanes = live_lanes(planes)
-    norms = np.square(planes.sums[:, lanes], dtype=np.float64).sum(axis=0)
-    np.testing.assert_array_equal(planes.squared_norms[lanes], norms)
-    lengths = np.full(planes.owner.size, np.inf)
-    lengths[lanes] = np.sqrt(np.maximum(norms, 1e-60))
-    np.testing.assert_array_equal(planes.inverse_lengths, (1 / lengths).astype(np.float32))
-    assert planes.counts[CREATED] - planes.counts[PRUNED] == lanes.size
 
 
 @rules

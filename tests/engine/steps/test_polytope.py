@@ -16,7 +16,6 @@ from polyplane.engine.planes.assignment_by_entropy import (
     spans_of_tally,
     take_row,
 )
-from polyplane.engine.planes.averaging import mean_sums
 from polyplane.engine.planes.planes import (
     MISTAKES,
     NO_PLANE,
@@ -26,10 +25,9 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.steps.polytope import PolytopeRule, polytope_epoch
 from polyplane.engine.targets import Targets
-from tests.exact import ALPHAS, as_fractions, problems, random_problem, storages
+from tests.exact import ALPHAS, as_fractions, problems, random_problem
 from tests.examples import examples
 from tests.reference import convex_polytope
-from tests.reference.pegasos import pegasos
 
 pytestmark = pytest.mark.loops
 
@@ -145,17 +143,6 @@ def test_weights_multiply_the_updates(data, problem, share):
 
 
 @settings(deadline=None, max_examples=examples(20))
-@given(problems(most_classes=2), st.sampled_from(ALPHAS), st.integers(1, 3))
-def test_one_plane_is_pegasos(problem, alpha, n_epochs):
-    X, y = problem
-    order = np.tile(np.arange(len(y)), n_epochs)
-    start = np.zeros((1, X.shape[1]))
-    training = Training(X, y, start, np.array([1])).visit(order, alpha, 0.0)
-    w = pegasos(as_fractions(X), 2 * y - 1, Fraction(alpha), order)
-    assert training.sums[0].tolist() == [float(Fraction(alpha) * len(order) * v) for v in w]
-
-
-@settings(deadline=None, max_examples=examples(20))
 @given(problems(most_classes=2), st.sampled_from(ALPHAS), st.integers(2, 5))
 def test_two_sides_are_two_machines_of_one_side(problem, alpha, K):
     """Neither polytope sees the other."""
@@ -214,47 +201,6 @@ def some_training(keeps_average=False, stored=lambda X: X):
     start = np.random.default_rng(2).integers(-1, 2, (24, 19))
     owner = np.repeat([1, 0], 12)
     return Training(stored(X), y, start, owner, keeps_average=keeps_average)
-
-
-def assert_same_training(training, other):
-    for mine, others in zip(
-        [*training.planes, *training.tally, training.chosen],
-        [*other.planes, *other.tally, other.chosen],
-        strict=True,
-    ):
-        np.testing.assert_array_equal(mine, others)
-
-
-@pytest.mark.parametrize("storage", ["bytes", "csr32"])
-def test_all_storages_give_the_same_bits(storage):
-    order = np.tile(np.arange(60), 3)
-    dense = some_training(keeps_average=True).visit(order, 0.25, 2.0)
-    other = some_training(keeps_average=True, stored=lambda X: storages(X)[storage])
-    assert_same_training(other.visit(order, 0.25, 2.0), dense)
-
-
-@settings(deadline=None, max_examples=examples(20))
-@given(st.lists(st.integers(0, 180), max_size=6))
-def test_cutting_the_order_anywhere_changes_nothing(cuts):
-    order = np.random.default_rng(3).permutation(np.tile(np.arange(60), 3))
-    whole = some_training(keeps_average=True).visit(order, 0.25, 2.0)
-    parts = some_training(keeps_average=True)
-    for part in np.split(order, sorted(cuts)):
-        parts.visit(part, 0.25, 2.0)
-    assert parts.t == whole.t
-    assert_same_training(parts, whole)
-
-
-def test_average_kept_equals_the_mean_over_all_steps():
-    """Theta after step t has weight t."""
-    training = some_training(keeps_average=True)
-    total = 0.0
-    for i in range(60):
-        training.visit([i], 0.25, 2.0)
-        total = total + training.t * training.sums.astype(np.float64)
-    mean = total / sum(range(1, 61))
-    kept = mean_sums(training.planes, training.t)[1:, :24].T
-    np.testing.assert_allclose(kept, mean, rtol=1e-5, atol=1e-5)
 
 
 def test_idle_lanes_stay_as_they_are():

@@ -5,20 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.steps.resting import AWAKE, REST, all_awake
 from tests.engine.steps.test_soft_units import Units
 from tests.engine.steps.test_softmax import (
     N_STEPS,
     STEP,
     Problem,
-    Training,
     assert_close,
     assert_same_planes,
     at_present,
     rule_of,
 )
-from tests.exact import random_problem, storages
 from tests.examples import examples
 from tests.reference import polyplane as reference
 
@@ -70,29 +67,6 @@ def test_cutting_the_order_anywhere_changes_nothing(made, cuts):
         cut.visit(part)
     assert_same_planes(whole, cut)
     np.testing.assert_array_equal(whole.resting, cut.resting)
-
-
-def test_all_storages_give_the_same_bits():
-    X, y = random_problem(1, width=19)
-    stored, order, rule = storages(X), np.tile(np.arange(60), 4), rule_of(**OPTIONS)
-    plain, units = Problem((8, 5, 7), width=19), Units((8, 5, 7, 9), width=19)
-    units.y = y % 2
-
-    def trained(name):
-        rows = (csr_rows if name == "csr32" else dense_rows)(stored[name], 1.0)
-        made = Training(stored[name], y, plain.start, plain.owner, rule)
-        both = [made, units.training(rule, rows=rows)]
-        for training in both:
-            training.resting = all_awake(60)
-            training.visit(order)
-        return both
-
-    expected = trained("float32")
-    assert all((one.resting < AWAKE).any() for one in expected)
-    for name in ("bytes", "csr32"):
-        for one, other in zip(trained(name), expected, strict=True):
-            assert_same_planes(one, other)
-            np.testing.assert_array_equal(one.resting, other.resting)
 
 
 @with_both_loops

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyplane.engine.planes.planes import MISTAKES, with_planes, zero_planes
-from polyplane.engine.rows.storage import csr_rows, dense_rows
+from polyplane.engine.rows.storage import dense_rows
 from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
 from polyplane.engine.steps.softmax import planes_scale
 from polyplane.engine.targets import Targets
@@ -17,7 +17,6 @@ from tests.engine.steps.test_softmax import (
     LARGE,
     N_STEPS,
     NO_CHOICE,
-    SCHEDULES,
     STEP,
     Problem,
     assert_close,
@@ -26,7 +25,6 @@ from tests.engine.steps.test_softmax import (
     every_schedule,
     rule_of,
 )
-from tests.exact import random_problem, storages
 from tests.reference import polyplane as reference
 
 pytestmark = pytest.mark.loops
@@ -132,23 +130,6 @@ def test_cutting_the_order_anywhere_changes_nothing(options, cuts):
     for part in np.split(problem.order[:70], sorted(cuts)):
         parts.visit(part)
     assert_same_planes(parts, whole)
-
-
-def test_all_storages_give_the_same_bits():
-    X, y = random_problem(1, width=19)
-    problem = Units((8, 5, 7, 9), width=19)
-    problem.y = y % 2
-    stored, order = storages(X), np.tile(np.arange(60), 2)
-    trainings = [
-        problem.training(
-            rule_of(**SCHEDULES["all at once"]),
-            rows=(csr_rows if name == "csr32" else dense_rows)(stored[name], 1.0),
-            keeps_average=True,
-        ).visit(order)
-        for name in ("float32", "bytes", "csr32")
-    ]
-    assert_same_planes(trainings[1], trainings[0])
-    assert_same_planes(trainings[2], trainings[0])
 
 
 def test_a_class_without_planes_takes_no_part():

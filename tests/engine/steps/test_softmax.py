@@ -15,7 +15,7 @@ from polyplane.engine.planes.planes import MISTAKES, with_planes, zero_planes
 from polyplane.engine.rows.storage import csr_rows, dense_rows
 from polyplane.engine.steps.softmax import SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.targets import Targets
-from tests.exact import random_problem, storages
+from tests.exact import random_problem
 from tests.examples import examples
 from tests.reference import polyplane as reference
 
@@ -144,14 +144,6 @@ def test_every_step_is_that_of_the_reference(shape, options):
     assert training.t == N_STEPS
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_weights_multiply_the_steps(is_weighted):
-    problem = Problem((3, 2), is_weighted)
-    training = problem.training(rule_of(n_steps=N_STEPS, enough=1.7)).visit(problem.order)
-    W = problem.reference({"n_steps": N_STEPS, "enough": 1.7})[-1]
-    assert_close(training.sharp_planes, W)  # alpha is 0 and s is 1
-
-
 @pytest.mark.compiled
 @pytest.mark.parametrize("alpha", [0.0, 0.01])
 def test_a_stream_goes_on_for_long(alpha):
@@ -207,16 +199,6 @@ def test_cutting_the_order_anywhere_changes_nothing(shape, options, cuts, start)
 
 
 @every_schedule
-def test_row_by_row_is_all_at_once(options):
-    problem = Problem((3, 4, 2), is_weighted=True)
-    whole = problem.training(rule_of(**options), keeps_average=True).visit(problem.order)
-    parts = problem.training(rule_of(**options), keeps_average=True)
-    for i in problem.order:
-        parts.visit([i])
-    assert_same_planes(parts, whole)
-
-
-@every_schedule
 @pytest.mark.parametrize("start", [3, 16, 777])
 def test_the_schedule_begins_at_any_count(options, start):
     problem = Problem((3, 2))
@@ -225,21 +207,6 @@ def test_the_schedule_begins_at_any_count(options, start):
     assert late.t == start + N_STEPS
     assert_same_planes(early, late)
     np.testing.assert_array_equal(early.sharp_planes, late.sharp_planes)
-
-
-@pytest.mark.parametrize("options", [SCHEDULES["all at once"], SCHEDULES["stream shrinking"]])
-def test_all_storages_give_the_same_bits(options):
-    X, y = random_problem(1, width=19)
-    problem = Problem((8, 5, 7), width=19)
-    stored, order = storages(X), np.tile(np.arange(60), 2)
-    trainings = [
-        Training(
-            stored[name], y, problem.start, problem.owner, rule_of(**options), keeps_average=True
-        ).visit(order)
-        for name in ("float32", "bytes", "csr32")
-    ]
-    assert_same_planes(trainings[1], trainings[0])
-    assert_same_planes(trainings[2], trainings[0])
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.5])

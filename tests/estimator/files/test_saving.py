@@ -359,6 +359,17 @@ def test_knots_that_end_nowhere_are_refused_before_memory_is_taken(sound, tmp_pa
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("name", ["PassiveAggressiveClassifier", "AROWClassifier"])
+def test_a_class_without_its_plane_is_refused(sound, name, tmp_path):
+    values, arrays = sound[name]
+    owners = arrays["training.planes.models.0.planes.classes"].copy()
+    owners[owners == 1] = 0
+    forged = {**arrays, "training.planes.models.0.planes.classes": owners}
+    write_file(tmp_path / "model", values, forged)
+    with pytest.raises(pp.ModelError, match="a class has no plane"):
+        pp.load(tmp_path / "model")
+
+
 def test_a_layout_whose_pairs_name_unknown_sources_is_refused(tmp_path):
     table = pd.DataFrame({"town": ["Ulm", "Bonn", "Ulm"] * 20, "size": np.arange(60.0)})
     path = tmp_path / "model"

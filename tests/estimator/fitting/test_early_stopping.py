@@ -14,6 +14,7 @@ from polyplane import (
     SoftPlanesClassifier,
 )
 from polyplane.estimator import shell
+from polyplane.estimator.fitting.pass_watch import PassWatch
 from tests.definition import visits
 
 GENERATOR = np.random.default_rng(0)
@@ -47,7 +48,7 @@ def online(request):
 def scripted(monkeypatch, estimator, errors):
     """Let the error after each pass be the next of `errors`."""
     script = iter(errors)
-    monkeypatch.setattr(shell, "error_of", lambda *_: next(script))
+    monkeypatch.setattr(PassWatch, "error", lambda *_: next(script))
 
 
 def watched(monkeypatch, estimator):
@@ -72,7 +73,7 @@ def test_an_easy_problem_ends_early(estimator):
 def test_the_best_model_met_is_kept(online, monkeypatch):
     best = clone(online).set_params(early_stopping=False, max_iter=2).fit(X, Y)
     scripted(monkeypatch, online, [0.5, 0.2, 0.3, 0.2, 0.4, 0.0])
-    model = online.set_params(max_iter=20).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    model = online.set_params(max_iter=20).fit(X, Y, eval_set=(X_VAL, Y_VAL))
     assert model.n_iter_ == 5  # three passes without a better error
     assert model.n_steps_ == 2 * visits(model, Y)
     np.testing.assert_array_equal(model.planes_, best.planes_)
@@ -81,7 +82,7 @@ def test_the_best_model_met_is_kept(online, monkeypatch):
 
 def test_the_best_model_is_kept_when_passes_run_out(online, monkeypatch):
     scripted(monkeypatch, online, [0.1, 0.2, 0.2])
-    model = online.set_params(max_iter=3).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+    model = online.set_params(max_iter=3).fit(X, Y, eval_set=(X_VAL, Y_VAL))
     assert model.n_iter_ == 3
     assert model.n_steps_ == visits(model, Y)
 
@@ -90,7 +91,7 @@ def test_the_best_model_goes_on_like_any_other(online, monkeypatch):
     best = clone(online).set_params(early_stopping=False, max_iter=1).fit(X, Y)
     with monkeypatch.context() as patch:
         scripted(patch, online, [0.1, 0.2, 0.2])
-        model = online.set_params(max_iter=3).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
+        model = online.set_params(max_iter=3).fit(X, Y, eval_set=(X_VAL, Y_VAL))
     np.testing.assert_array_equal(model.partial_fit(X, Y).planes_, best.partial_fit(X, Y).planes_)
     np.testing.assert_array_equal(model.history_, best.history_)
 
@@ -101,17 +102,7 @@ def test_the_best_model_goes_on_like_any_other(online, monkeypatch):
 def test_a_gain_must_exceed_tol(online, monkeypatch, tol, n_iter):
     scripted(monkeypatch, online, [0.5, 0.4, 0.39, 0.38, 0.37, 0.37, 0.37, 0.37, 0.37])
     online.set_params(max_iter=9, tol=tol, n_iter_no_change=3 if tol == 0 else 2)
-    assert online.fit(X, Y, X_val=X_VAL, y_val=Y_VAL).n_iter_ == n_iter
-
-
-def test_rows_given_for_validation_are_the_ones_watched(estimator, monkeypatch):
-    seen = watched(monkeypatch, estimator)
-    model = estimator.set_params(max_iter=1).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    [(rows, labels, error)] = seen
-    np.testing.assert_array_equal(rows, X_VAL)
-    np.testing.assert_array_equal(labels, Y_VAL)
-    assert error == np.mean(model.predict(X_VAL) != Y_VAL)
-    assert model.n_steps_ == visits(model, Y)
+    assert online.fit(X, Y, eval_set=(X_VAL, Y_VAL)).n_iter_ == n_iter
 
 
 def test_otherwise_a_share_of_each_class_is_held_out(estimator, monkeypatch):
@@ -145,36 +136,11 @@ def test_rows_too_few_to_share_are_no_obstacle(estimator, parameters):
     assert model.n_steps_ > 0
 
 
-def test_the_same_seed_holds_out_the_same_rows(estimator):
-    model, other = clone(estimator).fit(X, Y), estimator.fit(X, Y)
-    np.testing.assert_array_equal(model.planes_, other.planes_)
-
-
-@pytest.mark.parametrize(
-    "given", [{"X_val": X_VAL}, {"y_val": Y_VAL}], ids=lambda given: str(*given)
-)
-def test_rows_without_labels_or_labels_without_rows_are_refused(estimator, given):
-    with pytest.raises(ValueError, match=r"^X_val and y_val go together: .*\.$"):
-        estimator.fit(X, Y, **given)
-
-
-def test_a_label_that_training_does_not_know_is_refused(estimator):
-    with pytest.raises(ValueError, match=r"^y_val holds labels that y does not: \[5, 7\]\.$"):
-        estimator.fit(X, Y, X_val=X_VAL, y_val=[5, 7] * 6)
-
-
-def test_rows_of_another_width_are_refused(estimator):
-    with pytest.raises(ValueError, match=r"3 features.*expecting 5 features"):
-        estimator.fit(X, Y, X_val=X_VAL[:, :3], y_val=Y_VAL)
-
-
-def test_a_label_of_validation_keeps_its_meaning_when_labels_came_in_disorder(monkeypatch):
+def test_a_label_of_validation_keeps_its_meaning_when_labels_came_in_disorder():
     model = PegasosClassifier(early_stopping=True, warm_start=True, max_iter=1, random_state=0)
     model.partial_fit(X[:2], [2, 1])
-    seen = watched(monkeypatch, model)
-    model.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    [(_, labels, error)] = seen
-    np.testing.assert_array_equal(labels, Y_VAL)
+    model.fit(X, Y, eval_set=(X_VAL, Y_VAL))
+    [error] = model.evals_result_["valid_0"]["error"]
     assert error == np.mean(model.predict(X_VAL) != Y_VAL)
 
 

@@ -172,9 +172,8 @@ def test_early_stopping_goes_by_the_last_set(kind):
     settings = {"max_iter": 30, "early_stopping": True, "n_iter_no_change": 2, "random_state": 0}
     if kind is pp.SoftPlanesClassifier:
         settings |= {"n_planes": 2}
-    by_rows = kind(**settings).fit(X, Y, X_val=X_LATER, y_val=Y_LATER)
     by_sets = kind(**settings).fit(X, Y, eval_set=SETS)
-    assert_same(by_rows, by_sets)
+    assert_same(by_sets, kind(**settings).fit(X, Y, eval_set=SETS[1:]))
     errors = by_sets.evals_result_["valid_1"]["error"]
     best = int(np.argmin(errors))
     assert len(errors) == min(30, best + 1 + 2)
@@ -209,7 +208,6 @@ def test_sets_are_given_in_any_usual_form(given):
         ({"eval_set": (X_LATER, Y_LATER[:-1])}, "inconsistent"),
         ({"eval_set": [X_LATER, Y_LATER]}, "a pair"),
         ({"eval_set": (X_LATER, Y_LATER, Y_LATER)}, "a pair"),
-        ({"eval_set": (X, Y), "X_val": X, "y_val": Y}, "both for early stopping"),
     ],
 )
 def test_what_is_no_set_is_refused_before_training(given, message):

@@ -146,13 +146,6 @@ def test_a_pipe_is_learned_in_one_pass(machine, path, rows):
         fit_stream(machine.set_params(max_iter=2), stream(io.BytesIO(path.read_bytes())))
 
 
-def test_progress_is_reported_after_each_chunk(path):
-    seen = []
-    model = clone(MACHINES[0]).set_params(max_iter=2)
-    fit_stream(model, stream(path, chunk_rows=25), report=lambda *facts: seen.append(facts))
-    assert seen == [(0, 25), (0, 50), (0, 60), (1, 85), (1, 110), (1, 120)]
-
-
 def test_there_is_one_bar_for_all_chunks(machine, path, capsys):
     fit_stream(machine.set_params(verbose=True, max_iter=2), stream(path, chunk_rows=13))
     shown = capsys.readouterr().out

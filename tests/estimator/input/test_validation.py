@@ -319,23 +319,6 @@ def test_plain_chunks_go_past_scikit_learn(monkeypatch, rows):
         assert model.n_steps_ == 8
 
 
-@pytest.mark.parametrize("rows", PLAIN_ROWS + OTHER_ROWS, ids=lambda rows: repr(rows)[:30])
-def test_all_rows_are_read_or_refused_as_scikit_learn_does_it(monkeypatch, rows):
-    fast = [outcome_of(lambda: trained().predict(rows))]
-    fast += [outcome_of(lambda y=y: trained().partial_fit(rows, y)) for y in (Y, Y[:1])]
-    monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
-    slow = [outcome_of(lambda: trained().predict(rows))]
-    slow += [outcome_of(lambda y=y: trained().partial_fit(rows, y)) for y in (Y, Y[:1])]
-    assert fast == slow
-
-
-@pytest.mark.parametrize("y", PLAIN_LABELS + OTHER_LABELS, ids=lambda y: repr(y)[:30])
-def test_all_labels_are_read_or_refused_as_scikit_learn_does_it(monkeypatch, y):
-    fast = outcome_of(lambda: trained().partial_fit(X, y))
-    monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
-    assert outcome_of(lambda: trained().partial_fit(X, y)) == fast
-
-
 def fitted_before():
     """Machines before a fit: one that knows nothing, one of other columns, one of names."""
     wide, names = np.hstack([X, X]), pd.DataFrame(X, columns=["a", "b", "c"])
@@ -363,18 +346,24 @@ def test_a_fit_of_plain_rows_goes_past_scikit_learn(monkeypatch, rows):
             assert not hasattr(model, "feature_names_in_")
 
 
+def outcomes_of(rows, y):
+    """What becomes of rows and labels in a prediction, a chunk and fits."""
+    chunks = [outcome_of(lambda y=y: trained().partial_fit(rows, y)) for y in (y, Y[:1])]
+    return [outcome_of(lambda: trained().predict(rows)), *chunks, outcomes_of_fits(rows, y)]
+
+
 @pytest.mark.parametrize("rows", PLAIN_ROWS + OTHER_ROWS, ids=lambda rows: repr(rows)[:30])
-def test_fits_read_or_refuse_all_rows_as_scikit_learn_does_it(monkeypatch, rows):
-    fast = [outcomes_of_fits(rows, y) for y in (Y, Y[:1])]
+def test_all_rows_are_read_or_refused_as_scikit_learn_does_it(monkeypatch, rows):
+    fast = [*outcomes_of(rows, Y), outcomes_of_fits(rows, Y[:1])]
     monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
-    assert [outcomes_of_fits(rows, y) for y in (Y, Y[:1])] == fast
+    assert [*outcomes_of(rows, Y), outcomes_of_fits(rows, Y[:1])] == fast
 
 
 @pytest.mark.parametrize("y", PLAIN_LABELS + OTHER_LABELS, ids=lambda y: repr(y)[:30])
-def test_fits_read_or_refuse_all_labels_as_scikit_learn_does_it(monkeypatch, y):
-    fast = outcomes_of_fits(X, y)
+def test_all_labels_are_read_or_refused_as_scikit_learn_does_it(monkeypatch, y):
+    fast = outcomes_of(X, y)
     monkeypatch.setattr(validation, "_is_plain", lambda *_: False)
-    assert outcomes_of_fits(X, y) == fast
+    assert outcomes_of(X, y) == fast
 
 
 def test_plain_rows_of_a_model_that_knows_names_are_warned_of():

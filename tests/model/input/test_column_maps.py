@@ -10,7 +10,7 @@ from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import with_planes, zero_planes
 from polyplane.engine.rows.storage import count_rows, csr_rows, dense_rows, packed
 from polyplane.model.input import column_maps as module
-from polyplane.model.input.column_maps import AS_IS, KINDS, MOST_KNOTS, can_turn, column_map
+from polyplane.model.input.column_maps import AS_IS, KINDS, MOST_KNOTS, column_map
 from tests.engine.rows.test_storage import STORAGES, score
 from tests.examples import examples
 
@@ -325,12 +325,11 @@ def test_plain_columns_and_single_ones_have_no_directions():
     X = mixed_columns()
     plain = column_map(rows_of(X), in_place(len(X)), X.shape[1], "plain", turns=True)
     assert plain.turn is None
-    assert not can_turn(plain)
     single = np.random.default_rng(0).standard_normal((50, 1))
     found = column_map(rows_of(single), in_place(50), 1, "knots", turns=True)
     assert found.turn is None
-    assert not can_turn(found)
-    assert can_turn(column_map(rows_of(X), in_place(len(X)), X.shape[1], "knots"))
+    several = column_map(rows_of(X), in_place(len(X)), X.shape[1], "knots", turns=True)
+    assert several.turn is not None
 
 
 def wide_and_sparse(share=0.1, n_columns=201):

@@ -185,18 +185,6 @@ def test_every_pass_has_an_order_of_its_own(kind, monkeypatch):
 # ---- going on --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ONLINE, ids=repr)
-def test_warm_start_goes_on_where_fit_ended(estimator):
-    estimator = clone(estimator).set_params(shuffle=False, random_state=0)
-    at_once = clone(estimator).set_params(max_iter=5).fit(X, Y)
-    in_parts = estimator.set_params(warm_start=True, max_iter=2).fit(X, Y)
-    assert in_parts.n_steps_ == 80
-    in_parts.set_params(max_iter=3).fit(X, Y)
-    assert in_parts.n_steps_ == at_once.n_steps_ == 200
-    np.testing.assert_array_equal(in_parts.planes_, at_once.planes_)
-    np.testing.assert_array_equal(in_parts.history_, at_once.history_)
-
-
 def test_warm_start_in_batch_mode_adds_steps():
     model = AMMClassifier(mode="batch", warm_start=True, max_iter=1).fit(X, Y).fit(X, Y)
     assert model.n_steps_ == 80
@@ -207,11 +195,6 @@ def test_warm_start_welcomes_new_classes_and_columns(estimator):
     model = estimator.fit(np.column_stack([X, X]), Y + 1)
     assert model.classes_.tolist() == [0, 1, 2, 3]
     assert model.planes_.shape[1] == 10
-
-
-def test_without_warm_start_fit_begins_anew(estimator):
-    first = estimator.fit(X, Y).planes_
-    np.testing.assert_array_equal(estimator.fit(X, Y).planes_, first)
 
 
 # ---- the search for alpha --------------------------------------------------------------------
@@ -274,17 +257,6 @@ def test_automatic_alpha_does_not_depend_on_the_number_of_threads(estimator):
     threaded = estimator.set_params(n_jobs=2).fit(X, Y)
     assert threaded.alpha_ == alone.alpha_
     np.testing.assert_array_equal(threaded.planes_, alone.planes_)
-
-
-def test_automatic_alpha_is_refused_chunk_by_chunk():
-    with pytest.raises(ValueError, match=r'^alpha="auto" needs all rows .*\.$'):
-        PegasosClassifier(alpha="auto").partial_fit(X, Y)
-
-
-def test_chunks_after_fit_keep_the_alpha_that_was_found():
-    model = PegasosClassifier(alpha="auto", random_state=0).fit(X, Y)
-    found = model.alpha_
-    assert model.partial_fit(X, Y).alpha_ == found
 
 
 def test_an_alpha_given_after_the_search_is_the_one_in_use():
@@ -379,13 +351,6 @@ def test_an_interrupted_fit_leaves_the_model_reached_so_far(estimator, monkeypat
     np.testing.assert_array_equal(estimator.plane_scores(X), reached.plane_scores(X))
     estimator.set_params(warm_start=True).fit(X, Y)
     assert estimator.n_steps_ == 16 + estimator.n_iter_ * len(X)
-
-
-def test_an_interrupted_fit_knows_its_number_of_passes(estimator, monkeypatch):
-    monkeypatch.setattr("polyplane.estimator.shell.progress", interrupted_after(3))
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(X, Y)
-    assert estimator.n_iter_ in (0, 1)
 
 
 def test_an_interrupted_chunk_leaves_a_model_that_goes_on(monkeypatch):

@@ -36,7 +36,7 @@ class LoadedModel:
         return self.fitted.predict(X, self.n_jobs)
 
     def predict_with_values(self, X: Any) -> tuple[Array, Array]:
-        """The same, and how sure: probabilities, or scores where there are none."""
+        """Return labels of rows, and how sure they are: probabilities, or else scores."""
         fitted = self.fitted
         if fitted.has_probabilities:
             return self.predict(X), fitted.predict_proba(X, self.n_jobs)

@@ -41,7 +41,7 @@ def scaler_of_rows(scale: str, X: Any) -> Any:
 
 
 def scaler_of_stream(scale: str, rows: Stream, screen: Screen) -> Any:
-    """The same for a stream, in a pass of its own; columns of sparse rows are counted before."""
+    """Return a scaler fitted to a stream in a pass of its own, or two where rows are sparse."""
     if scale == "none":
         return None
     if rows.is_once:
@@ -73,7 +73,7 @@ class ScaledStream:
 
     @property
     def is_once(self) -> bool:
-        """Whether it can be read only once."""
+        """Return True if it can be read only once."""
         return self.rows.is_once
 
     def __iter__(self) -> Generator[Chunk, None, None]:

@@ -22,7 +22,7 @@ ONE["categories"] = "category"
 
 
 def table_facts(layout: Layout) -> dict[str, Any] | None:
-    """What the columns of a table are; None where rows came from none."""
+    """Return what the columns of a table are; None where rows came from none."""
     if not layout.is_learned:
         return None
     return {
@@ -34,7 +34,7 @@ def table_facts(layout: Layout) -> dict[str, Any] | None:
 
 
 def table_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same in words."""
+    """Return the facts of a table in words, by line."""
     kinds = Counter(WORDS[one["kind"]] for one in facts["columns"])
     counted = [f"{n} {ONE.get(word, word) if n == 1 else word}" for word, n in kinds.items()]
     lines = [("columns", f"{len(facts['columns'])}: {', '.join(counted)}")]
@@ -45,13 +45,13 @@ def table_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         lines.append(("missing", f"{n_gaps:,} value{'s' * (n_gaps > 1)}: {named}"))
     aside = [repr(one["name"]) for one in facts["columns"] if one["kind"] == "aside"]
     if aside:
-        reason = "nearly every value is another; --text-columns reads one all the same"
+        reason = "almost unique per row; --text-columns keeps one"
         lines.append(("set aside", f"{_listed(aside)}: {reason}"))
     return lines
 
 
 def label_facts(layout: Layout, asked: Any, y: Array | None) -> dict[str, Any] | None:
-    """The column of the label, whether it was guessed, and the share of each class."""
+    """Return the column of the label, whether it was guessed, and the share of each class."""
     if not layout.sources or layout.label_position is None:
         return None
     name = layout.label
@@ -68,7 +68,7 @@ def label_facts(layout: Layout, asked: Any, y: Array | None) -> dict[str, Any] |
 
 
 def label_words(facts: Mapping[str, Any]) -> str:
-    """The same in words."""
+    """Return the facts of a label in words."""
     name, place = facts["name"], facts["position"] + 1
     words = f"column {place}" if name is None else repr(name)
     if facts["is_guessed"]:

@@ -1,6 +1,6 @@
 """What is said of a model on labelled rows, for people and for programs.
 
-Of machines without probabilities only what is meaningful for scores: no losses, no calibration.
+Of algorithms without probabilities only what is meaningful for scores: no losses, no calibration.
 """
 
 import math
@@ -21,7 +21,7 @@ WORST = 10  # confusions that are listed where the matrix has no room
 
 
 def plain_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """All of it, for programs."""
+    """Return an evaluation as plain values, for programs."""
     tally, at_threshold = evaluation.tally, evaluation.at_threshold
     ranked = _padded(evaluation.over_classes(), tally)
     return {
@@ -50,7 +50,7 @@ def plain_evaluation(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _padded(ranked: list[tuple[float, float]], tally: Confusions) -> list[tuple[float, float]]:
-    """Of labels that the model does not know there is no score."""
+    """Return scores of classes, NaN of labels that the model does not know."""
     return ranked + [(math.nan, math.nan)] * len(tally.unknown)
 
 

@@ -17,7 +17,7 @@ UNSAFE = re.compile(f"[{CONTROLS}{DIRECTIONS}{BREAKS}{NOT_ENCODABLE}]")
 
 
 def printable(text: str) -> str:
-    """The same on one line, each unsafe character written as Python writes it: \\x1b, \\u202e."""
+    """Return a text on one line, unsafe characters as Python writes them: \\x1b, \\u202e."""
     return UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -49,7 +49,7 @@ class Screen:
 
     @property
     def is_ascii(self) -> bool:
-        """Whether standard output takes no other letters."""
+        """Return True if standard output takes no other letters."""
         return not self.out.encoding.startswith("utf")
 
     @contextlib.contextmanager
@@ -107,7 +107,7 @@ class Screen:
         self.out.print(made)
 
     def fits(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
-        """Whether a table has room in the terminal."""
+        """Return True if a table has room in the terminal."""
         cells = [list(map(str, row)) for row in (columns, *rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         return sum(widths) + 3 * len(widths) + 1 <= self.out.width
@@ -120,7 +120,7 @@ class Screen:
                 self.out.print(f"  {name.ljust(left)} {cell}")
 
     def _spelt(self, text: str) -> str:
-        """The same on one line, in letters that standard output takes."""
+        """Return a text on one line, in letters that standard output takes."""
         shown = printable(text)
         return shown.replace("±", "+-") if self.is_ascii else shown
 

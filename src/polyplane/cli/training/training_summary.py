@@ -17,7 +17,7 @@ MOST_SHOWN = 12  # classes
 
 
 def summary_of(job: Any, watch: Watch, tested: Evaluation | None) -> dict[str, Any]:
-    """All of it."""
+    """Return what a training came to, as plain values."""
     model, seconds = job.estimator, job.seconds
     tally = tested.tally if tested else None
     has_planes = hasattr(model, "planes_per_class_")
@@ -68,7 +68,7 @@ def found_settings(estimator: Any) -> dict[str, Any]:
 
 
 def tell_summary(screen: Screen, found: dict[str, Any]) -> None:
-    """The same in words."""
+    """Show a summary in words."""
     lines = [("algorithm", found["algorithm"])]
     columns = f"{found['features']:,} columns"
     if found["table"] is not None:

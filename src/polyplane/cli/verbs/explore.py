@@ -31,7 +31,7 @@ def run(
     jobs: int | None,
     reading: dict[str, Any],
 ) -> int:
-    """Try machines of different kinds on samples that grow, and say what follows."""
+    """Try algorithms of different kinds on samples that grow, and say what follows."""
     start = SEED if seed is None else seed
     if folds < 2:
         raise CallError(f"--folds is {folds}, expected 2 or more.")
@@ -87,7 +87,7 @@ def _show(screen: Screen, found: Exploration, report: str | None) -> None:
     elif found.n_met > found.n_rows:
         rows = f"{found.n_rows:,} of {found.n_met:,} rows"
     screen.table(
-        ["machine", "error", "±", "lead", "µs a row", "size", "rows"],
+        ["algorithm", "error", "±", "lead", "µs a row", "size", "rows"],
         [
             [
                 line["machine"],

@@ -105,7 +105,7 @@ class Wanted(NamedTuple):
 
     @property
     def is_label_alone(self) -> bool:
-        """Whether a line is a label."""
+        """Return True if a line is a label."""
         return not (self.scores or self.proba or self.planes)
 
 

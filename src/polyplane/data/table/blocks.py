@@ -213,7 +213,7 @@ def _cells_of_texts(source: Source, texts: Texts, path: Any) -> Any:
 
 
 def _cells_of(source: Source, column: Any, path: Any) -> Any:
-    """The same of an Arrow array."""
+    """Return the cells of an Arrow array as their kind of column has them."""
     kind = column.type
     is_text = pa.types.is_dictionary(kind) or kind in (
         pa.string(), pa.large_string(), pa.string_view(),
@@ -284,7 +284,7 @@ def _is_byte(kind: Any) -> bool:
 
 
 def _plain_numbers(column: Any) -> Any:
-    """The same numbers in a type that has a NumPy twin."""
+    """Return the numbers in a type that has a NumPy twin."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
@@ -372,7 +372,7 @@ def _flaws(y: Array, lacks: Array) -> Array:
 
 
 def without_nan(numbers: Array) -> Array:
-    """The same array with 0 in place of NaN."""
+    """Return the array with 0 in place of NaN."""
     is_absent = np.isnan(numbers)
     if is_absent.any():
         numbers[is_absent] = 0

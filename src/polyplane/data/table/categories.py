@@ -185,7 +185,7 @@ class Categories:
         return self.n_hash or len(self.numbers)
 
     def copied(self) -> "Categories":
-        """The same, to grow by itself."""
+        """Return a copy, to grow by itself."""
         return Categories(self.n_hash, self.is_frozen, dict(self.numbers))
 
     def number_of(self, pair: Pair) -> int:

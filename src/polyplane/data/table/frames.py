@@ -53,7 +53,7 @@ class Frame(NamedTuple):
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X has columns of their own types; a series is none."""
+    """Return True if X has columns of their own types; a series is none."""
     if isinstance(X, np.ndarray | pa.ChunkedArray):
         return False
     is_arrow = isinstance(X, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
@@ -63,7 +63,7 @@ def is_frame(X: Any) -> bool:
 
 
 def has_texts(X: Any) -> bool:
-    """Whether X is an array in which texts stand."""
+    """Return True if X is an array in which texts stand."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "OUT":
         return False
     if X.dtype.kind != "O":

@@ -118,7 +118,7 @@ def flags_of(values: Any) -> Any:
 
 
 def is_word(text: str) -> bool:
-    """Whether a text is neither a number nor a truth value nor a date."""
+    """Return True if a text is neither a number nor a truth value nor a date."""
     is_plain = NUMBER_TEXT.fullmatch(text) or text.lower() in FLAGS
     return not is_plain and not are_dates(strings_of([text]))
 

@@ -100,7 +100,7 @@ class Source(NamedTuple):
 
     @property
     def is_scaled(self) -> bool:
-        """Whether numbers are taken from `origin` and divided by `unit`."""
+        """Return True if numbers are taken from `origin` and divided by `unit`."""
         return self.kind in NUMERIC and (self.origin, self.unit) != (0.0, 1.0)
 
 
@@ -148,14 +148,14 @@ class Layout:
             log.warning(remark)
 
     def copied(self) -> "Layout":
-        """The same, to grow by itself."""
+        """Return a copy, to grow by itself."""
         made = Layout(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         made.sources, made.categories = list(self.sources), self.categories.copied()
         return made
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it has been learned, and grows no more."""
+        """Return True if the layout has been learned and no longer grows."""
         return self.is_learned and self.categories.is_frozen
 
     @property
@@ -166,7 +166,7 @@ class Layout:
 
     @property
     def is_dense(self) -> bool:
-        """Whether there are but numbers, and what is missing of them."""
+        """Return True if there are only numbers, and marks of missing ones."""
         kinds = {source.kind for source in self.sources}
         return kinds <= {*NUMERIC, ASIDE} and not self.categories.n_hash
 

@@ -26,8 +26,8 @@ from polyplane.data.table.moments import earliest
 from polyplane.data.table.texts import Texts, tally_together
 
 __all__ = [
-    "check_something_is_left", "learn_categories", "learn_empty", "learn_kinds", "learn_medians",
-    "learn_origins", "learn_scales", "remark_aside",
+    "check_something_is_left", "ignored_columns", "learn_categories", "learn_empty", "learn_kinds",
+    "learn_medians", "learn_origins", "learn_scales", "remark_aside",
 ]  # fmt: skip
 
 RARE = 20  # rows: values of a whole table that stand in no more share a pair
@@ -54,7 +54,7 @@ def _kind_of(source: Source, texts: Texts) -> str:
 
 
 def _says_nothing(texts: Texts) -> bool:
-    """Whether all values are rare, and one is there in every row."""
+    """Return True if all values are rare and every row has one."""
     return texts.n_missing == 0 and texts.tally.most <= _rare(texts.codes.size)
 
 
@@ -129,21 +129,22 @@ def _rare_of(facet: Facet | WordFacet) -> int:
 
 def check_something_is_left(layout: Layout, path: Any) -> None:
     if layout.width == 0 and layout.set_aside:  # else values may still come
-        aside = ", ".join(map(repr, layout.set_aside))
         option = "categorical_features" if path is None else "text_columns"  # frames, and files
-        raise DataError(
-            f"found no column to learn from: nearly every value of {aside} is another; name those "
-            f"that are categories in {option}",
-            path,
-        )
+        words = ignored_columns(layout.set_aside, option)
+        raise DataError(f"found no column to learn from: {words}", path)
 
 
 def remark_aside(layout: Layout, path: Any) -> None:
-    """Say of a file which columns are not read; of a frame the estimator does."""
+    """Report the columns of a file that are ignored; the estimator reports those of a frame."""
     if layout.set_aside and path is not None:
-        layout.remark(
-            f"nearly every value of {', '.join(map(repr, layout.set_aside))} is another, as of an "
-            "id or a name, and says nothing of other rows: set aside; text_columns names columns "
-            "that are categories all the same",
-            path,
-        )
+        layout.remark(ignored_columns(layout.set_aside, "text_columns"), path)
+
+
+def ignored_columns(names: Sequence[str], option: str) -> str:
+    """Return a sentence on columns that are almost unique per row, and the option to keep them."""
+    listed = ", ".join(map(repr, names))
+    if len(names) == 1:
+        found = f"column {listed} is almost unique per row and was ignored (likely an identifier)"
+        return f"{found}; to keep it, pass {option}=[{listed}]"
+    found = f"columns {listed} are almost unique per row and were ignored (likely identifiers)"
+    return f"{found}; to keep them, pass {option}=[{listed}]"

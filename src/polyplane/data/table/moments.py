@@ -35,7 +35,7 @@ PARTS = {  # by Arrow's function, which is loaded when it is used
 
 
 def are_dates(values: Any) -> bool:
-    """Whether all texts are dates as ISO 8601 writes them."""
+    """Return True if all texts are dates as ISO 8601 writes them."""
     if len(values) == 0 or re.match(ISO_DATE, values[0].as_py()) is None:
         return False
     if not pc.all(pc.match_substring_regex(values, ISO_DATE)).as_py():

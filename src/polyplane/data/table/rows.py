@@ -206,7 +206,7 @@ def _count_gaps(block: TableBlock, lacking: Array, layout: Layout) -> None:
 
 
 def _settled(block: TableBlock, layout: Layout, path: Any) -> TableBlock:
-    """The same block, where texts that write out numbers and dates are such."""
+    """Return the block with texts that write out numbers and dates as such."""
     numeric: dict[int, Any] = {}
     others: dict[int, Any] = {}
     for i, cells in block.others.items():
@@ -360,7 +360,7 @@ def _sorted_entries(
 def _marked_entries(
     numbers: Array, facets: Sequence[Facet], tables: Sequence[Array], width: int
 ) -> tuple[Array, Array, Array]:
-    """The same where no two pairs of a row share a column, and there are not too many columns."""
+    """Return entries where no two pairs of a row share a column, and columns are not too many."""
     numbers = np.ascontiguousarray(numbers)
     codes = np.stack([facet.texts.codes for facet in facets]).astype(np.int32, copy=False)
     no_value_first = (part for table in tables for part in (table[-1:], table[:-1]))

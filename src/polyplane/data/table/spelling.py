@@ -131,7 +131,7 @@ def _of_one_type(kind: type, values: Sequence[Any]) -> list[str]:
         return strings
     if family == NUMBERS:
         is_short = issubclass(kind, np.float16 | np.float32)
-        array = pa.array(np.array(values, kind if is_short else np.float64))
+        array = pa.array(np.array(values, np.float32 if is_short else np.float64))
     elif family == DATES:
         array = moments_of_objects(values)
     elif family == DURATIONS:

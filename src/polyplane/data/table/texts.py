@@ -95,7 +95,7 @@ def tally_together(columns: Sequence[Texts]) -> None:
 
 
 def _tallies(columns: Sequence[Texts], codes: Array) -> list[Tally]:
-    """Those of columns whose codes stand one below the other."""
+    """Return the tallies of columns whose codes stand one below the other."""
     starts = [0, *accumulate(len(column.values) + 1 for column in columns)]
     codes = codes.view()
     codes.flags.writeable = False  # so that one loop is compiled for all

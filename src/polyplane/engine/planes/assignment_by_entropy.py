@@ -46,7 +46,7 @@ class Tally(NamedTuple):
 
 
 class TallySpans(NamedTuple):
-    """The same as spans, with the map itself, for use inside a loop."""
+    """A tally as spans, with the map itself, for use inside a loop."""
 
     of_plane: Any
     of_class: Any

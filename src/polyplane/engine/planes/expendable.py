@@ -142,7 +142,7 @@ def changes_without_each(
 
 @inlined
 def sum_of(numbers: Any, n: Any) -> Any:
-    """Of the first n, in sums side by side."""
+    """Return the sum of the first n numbers, in sums side by side."""
     sums = np.zeros(SUMS)
     whole = n - n % SUMS
     for i in range(0, whole, SUMS):

@@ -267,7 +267,7 @@ def _parts_of_unit(
 def _parts_of_group(
     sides: Any, planes: Any, constant: Any, parts: Any, n: Any, group: Any, sign: Any, is_soft: Any
 ) -> Any:
-    """The same of all units and estimators."""
+    """Add the parts of a group over all its units and estimators."""
     gain = np.float32(sign) / np.float32(sides.n_estimators)
     base, best, raw = 0.0, NO_PLANE, parts.raw
     for e in range(sides.n_estimators):
@@ -289,7 +289,7 @@ def _parts_of_group(
 def _parts_of_choice(
     sides: Any, planes: Any, constant: Any, parts: Any, n: Any, choice: Any, sign: Any, is_soft: Any
 ) -> Any:
-    """The same of all groups that speak for or against a choice; the best is one that is for it."""
+    """Add the parts of all groups for or against a choice; the best plane is one that is for it."""
     plus, minus = at(sides.plus, choice), at(sides.minus, choice)
     n, base, best = _parts_of_group(sides, planes, constant, parts, n, plus, sign, is_soft)
     if minus >= 0:
@@ -335,7 +335,7 @@ def _give_of_lanes(
 def _give_of_tiles(
     page: Any, a: Any, b: Any, planes: Any, parts: Any, n: Any, target: Any, k: Any
 ) -> Any:
-    """The same of the planes in n tiles."""
+    """Give each column the parts of the planes in n tiles."""
     factors, tiles, zeros = parts.factors, parts.tiles, splat(np.float32(0))
     for j in range(a, b):
         feature = np.int64(at(page.index, j))
@@ -428,7 +428,7 @@ def explain_best(
 def explain_soft(
     rows: Any, order: Any, scorer: Any, sides: Any, parts: Any, target: Any, out: Any
 ) -> None:
-    """The same where a group scores the log of the sum of exp(score) over its planes."""
+    """Explain rows where a group scores the log of the sum of exp(score) over its planes."""
     _explain(rows, order, scorer, sides, parts, target, out, True)
 
 

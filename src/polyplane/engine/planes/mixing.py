@@ -151,7 +151,7 @@ def _arrived(share: Share, way: _Way, steps: float, n: int) -> Share:
 
 
 def _ways(first: Share, second: Share, alike: float) -> tuple[_Way, _Way]:
-    """Of both shares: shared planes come first, in their order, then new ones of the first."""
+    """Return the ways of both shares: shared planes first, in order, then new ones of the first."""
     shared = np.union1d(first.origin[first.origin != NEW], second.origin[second.origin != NEW])
     new, others = (np.flatnonzero(share.origin == NEW) for share in (first, second))
     pairs = _found_twice(first, second, new, others, alike)
@@ -239,7 +239,7 @@ def _longest(share: Share, may_have: Array, n_units: int) -> Array:
 
 
 def is_sound(share: Any) -> bool:
-    """Whether what came from elsewhere is a share: arrays that go together, of finite numbers."""
+    """Return True if a share that arrived has arrays that go together, of finite numbers."""
     n = share.owner.size
     matrices = share.sums, share.timed_sums
     vectors = (

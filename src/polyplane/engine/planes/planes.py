@@ -175,7 +175,7 @@ def live_lanes(planes: Planes) -> Array:
 
 
 def resized(planes: Planes, n_features: int, room: int) -> Planes:
-    """The same planes without gaps between them, with room for more features and planes."""
+    """Return the planes without gaps between them, with room for more features and planes."""
     lanes = live_lanes(planes)
     sizes = {"feature": n_features, "timed feature": n_features, "lane": room}
     counts = planes.counts.copy()
@@ -235,7 +235,7 @@ def with_planes(planes: Planes, labels: Array, start: Array) -> Planes:
 
 
 def sorted_by_owner(planes: Planes) -> Planes:
-    """The same planes, those of an owner side by side, older ones first."""
+    """Return the planes with those of an owner side by side, older ones first."""
     lanes = live_lanes(planes)
     lanes = lanes[np.argsort(planes.owner[lanes], kind="stable")]
     counts = planes.counts.copy()
@@ -250,7 +250,7 @@ def copied(planes: Planes) -> Planes:
 
 
 def same_bits(planes: Planes, others: Planes) -> bool:
-    """Whether both are the same in all that steps go by, and lie in the same lanes."""
+    """Return True if both are the same in all that steps go by, in the same lanes."""
     kept = [name for name, field in fields_of(Planes).items() if not field.is_passing]
     return all(_same_bits(getattr(planes, name), getattr(others, name)) for name in kept)
 

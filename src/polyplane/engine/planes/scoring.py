@@ -64,7 +64,7 @@ class Scorer(NamedTuple):
 
 
 class ScorerSpans(NamedTuple):
-    """The same as spans, for use inside a loop; some are what `score_planes` asks for."""
+    """A scorer as spans, for use inside a loop; some are what `score_planes` asks for."""
 
     sums: Any
     idle: Any

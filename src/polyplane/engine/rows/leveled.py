@@ -68,7 +68,7 @@ class LeveledRows(NamedTuple):
 
 
 class LeveledPage(NamedTuple):
-    """The same as spans, for use inside a loop."""
+    """Leveled rows as spans, for use inside a loop."""
 
     index: Any
     value: Any

@@ -88,7 +88,7 @@ class MappedRows(NamedTuple):
 
 
 class MappedPage(NamedTuple):
-    """The same as spans, for use inside a loop."""
+    """Mapped rows as spans, for use inside a loop."""
 
     index: Any
     value: Any

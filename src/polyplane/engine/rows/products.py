@@ -79,7 +79,7 @@ class Poly2Rows(NamedTuple):
 
 
 class Poly2Page(NamedTuple):
-    """The same as spans, for use inside a loop."""
+    """Rows of products as spans, for use inside a loop."""
 
     index: Any
     value: Any
@@ -103,7 +103,7 @@ class HashedRows(NamedTuple):
 
 
 class HashedPage(NamedTuple):
-    """The same as spans, for use inside a loop."""
+    """Rows of products as spans, for use inside a loop."""
 
     index: Any
     value: Any

@@ -131,7 +131,7 @@ def csr_rows_of(values: Any, columns: Any, starts: Any, constant: float) -> CsrR
 
 
 def _only_read(array: Any) -> Any:
-    """The same memory, which cannot be written to from here.
+    """Return a view of the same memory that cannot be written to.
 
     Numba tells arrays by that: of rows that users may or may not write to each loop would be
     compiled twice.
@@ -217,7 +217,7 @@ def count_rows(rows: Rows) -> int:
 
 
 def with_own_page(rows: Rows) -> Any:
-    """The same rows for another thread."""
+    """Return the same rows with a page of their own, for another thread."""
     return _BODIES["with_own_page"][type(rows)](rows)
 
 
@@ -270,7 +270,7 @@ def _score_tile(page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any) -> A
 
 @inlined
 def _score_two_tiles(page: Any, a: Any, b: Any, ahead: Any, planes: Any, o: Any) -> Any:
-    """The same sums for two tiles at one reading of the row, about a tenth faster."""
+    """Score two tiles at one reading of the row, about a tenth faster."""
     sums, stride = planes.sums, planes.stride
     base, p = stride + o, o + LANES
     s0 = fma(load(planes.idle, o), page.constant, load(sums, o))
@@ -399,7 +399,7 @@ def packed(rows: Rows, order: Any) -> CsrRows:
 
 
 def is_map_of_maps(rows: Any) -> bool:
-    """Whether rows are made of others that are themselves made of others."""
+    """Return True if rows are made of others that are themselves made of others."""
     return hasattr(getattr(rows, "base", None), "base")
 
 

@@ -58,7 +58,7 @@ class TurnedRows(NamedTuple):
 
 
 class TurnedPage(NamedTuple):
-    """The same as spans, for use inside a loop."""
+    """Turned rows as spans, for use inside a loop."""
 
     index: Any
     value: Any

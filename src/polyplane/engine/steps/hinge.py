@@ -104,7 +104,7 @@ def own_plane(planes: Any, scores: Any, label: Any, best: Any, zero_wins: Any, c
 
 @inlined
 def splits(planes: Any, plane: Any, coin: Any, rule: Any) -> Any:
-    """Whether the coin of this step clones a plane: with probability p, where there is room."""
+    """Return True if the coin of this step clones a plane: with probability p, if there is room."""
     if coin >= rule.clone_probability:
         return False
     p = rule.clone_probability * rule.clone_decay ** np.float64(at(planes.counts, CLONED))
@@ -148,7 +148,7 @@ def compared(rule: Any, planes: Any, scores: Any, tiles: Any, label: Any, chosen
 
 @inlined
 def violates(alpha: Any, t: Any, seen: Any) -> Any:
-    """Whether the loss of the row is positive."""
+    """Return True if the loss of the row is positive."""
     margin = np.float64(alpha) * t  # in plain Python, too, where scores are float32
     return t == 0 or margin + seen.rival_score - seen.own_score > 0  # Eq. 4, Eq. 8
 

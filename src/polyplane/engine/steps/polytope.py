@@ -63,7 +63,7 @@ class PolytopeRule(NamedTuple):
 
 @inlined
 def is_mistake(own: Any, other: Any) -> Any:
-    """Whether the row would be called the other class; a side without planes scores 0."""
+    """Return True if the row would be called the other class; a side without planes scores 0."""
     return (other if other > NONE else np.float32(0)) >= (own if own > NONE else np.float32(0))
 
 

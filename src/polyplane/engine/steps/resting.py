@@ -30,7 +30,7 @@ def all_awake(n_rows: int) -> Array:
 
 @inlined
 def rests(resting: Any, i: Any) -> Any:
-    """Whether a row rests in this pass; if so, there is one less to come."""
+    """Return True if a row rests in this pass; if so, there is one less to come."""
     if resting.size == 0 or resting[i] >= AWAKE:
         return False
     resting[i] += 1

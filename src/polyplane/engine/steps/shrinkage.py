@@ -32,7 +32,7 @@ class HingeRule(NamedTuple):
 
 
 class SparseRule(NamedTuple):
-    """The same for SAMM. It is a type of its own so that other machines need not compile it."""
+    """What the update of SAMM depends on: a type of its own, which others need not compile."""
 
     alpha: float
     grows_rivals: bool
@@ -144,7 +144,7 @@ def score_by_rule(
 
 
 def zero_wins(rule: Any, score: Any) -> Any:
-    """Whether a zero plane wins over this score."""
+    """Return True if a zero plane wins over this score."""
     return _BODIES["zero_wins"][type(rule)](rule, score)
 
 

@@ -28,7 +28,7 @@ __all__ = ["add_line", "bring_line", "has_line", "keep_line", "touch_line"]
 
 @inlined
 def has_line(held: Any, slot: Any, part: Any) -> Any:
-    """Whether the vector's line is in the cache; if it is not, the caller is to bring it.
+    """Return True if the vector's line is in the cache; if it is not, the caller is to bring it.
 
     `part` is where the step is then to be taken up again.
     """

@@ -92,7 +92,7 @@ class Visit(NamedTuple):
 
 
 class VisitSpans(NamedTuple):
-    """The same as spans, for use inside a loop."""
+    """Support sets as spans, for use inside a loop."""
 
     values: Any
     diagonal: Any
@@ -113,7 +113,7 @@ def empty_set(n_coefs: int, n_scores: int) -> SupportSet:
 
 
 def with_room(vectors: SupportSet, room: int, n_lines: int) -> SupportSet:
-    """The same vectors with more slots, and with so many lines of the cache."""
+    """Return the vectors with more slots, and with so many lines of the cache."""
     slots, lines = vectors.place.size, min(n_lines, room)
     kept = np.argsort(-vectors.used, kind="stable")[:lines]  # the most recently used
     kept = np.sort(kept[vectors.owner[kept] != NOT_THERE])
@@ -168,7 +168,7 @@ def count(held: Any, what: Any, change: Any) -> Any:
 
 @inlined
 def is_full(held: Any) -> Any:
-    """Whether there is no slot for another vector."""
+    """Return True if there is no slot for another vector."""
     return at(held.counts, FREE) == 0 and at(held.counts, SLOTS) == held.room
 
 

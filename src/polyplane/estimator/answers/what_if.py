@@ -41,7 +41,7 @@ class WhatIf(NamedTuple):
     reference: Any  # rows with values to try; None: those of X
 
     def smallest_changes(self, wanted: Array) -> list[Change | None]:
-        """Of each row the smallest change of one column that gives it the label wanted."""
+        """Return for each row the smallest change of one column that gives it the wanted label."""
         table = _table_of(self.X, self.layout)
         others = table if self.reference is None else _table_of(self.reference, self.layout)
         best: list[Change | None] = [None] * wanted.size
@@ -97,7 +97,7 @@ class _Table(NamedTuple):
             yield None if is_fixed else place
 
     def is_ordered(self, k: int) -> bool:
-        """Whether values of a column that is explained can be near to each other."""
+        """Return True if values of a column that is explained can be near to each other."""
         return self.kinds is None or self.kinds[k] in ORDERED
 
     def with_values(self, rows: Array, place: int, values: Any) -> Any:

@@ -30,6 +30,7 @@ from polyplane.model.kernels.kernel_values import FormulaKernel, GivenKernel, Ke
 from polyplane.model.prediction import FittedModel
 from polyplane.training.columns import Columns
 from polyplane.training.kernels.state import KernelTraining
+from polyplane.training.planes.algorithm import start_at_zero
 from polyplane.training.planes.first_rows import FirstRows
 from polyplane.training.planes.state import LEAST_CHOICE, OwnState, PlaneModel, PlaneTraining
 from polyplane.training.soft_planes.mapped_columns import MappedColumns
@@ -127,6 +128,8 @@ def _plane_training(state: PlaneState, estimator: Any, model: FittedModel) -> Pl
         one.own = _own_state(algorithm.own(), one.own)
         one.rule = _rule(one, algorithm.rule_kept or algorithm.rule_of(one, settings))
         _check_plane_model(one, training.labels.size)
+        has_a_plane_each = algorithm.start is start_at_zero
+        need(not has_a_plane_each or _have_planes(one.planes), "a class has no plane")
         is_right = LEAST_ALPHA <= one.alpha <= 1 / LEAST_ALPHA
         need(is_alpha_free or is_right, "an alpha is out of its range")
     _give_histories(training, model)
@@ -191,6 +194,11 @@ def _check_plane_model(model: PlaneModel, n_classes: int) -> None:
     need(model.planes.room_left.size <= n_codes, "a model has more classes than there are")
     _check_owners(model.planes, model)
     model.own.check(model.planes)
+
+
+def _have_planes(planes: Planes) -> bool:
+    """Return True if each class has a plane, without which some algorithms find no answer."""
+    return bool(np.isin(np.arange(planes.room_left.size), planes.owner).all())
 
 
 def _check_owners(planes: Planes, model: Any) -> None:

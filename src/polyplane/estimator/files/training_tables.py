@@ -39,7 +39,7 @@ from polyplane.engine.support.support_set import N_COUNTS as N_SET_COUNTS
 from polyplane.engine.tiles import LANES
 from polyplane.estimator.fitting.streams import StreamCourse
 from polyplane.model.format.checks import LARGEST_COUNT, need, need_ranges_within
-from polyplane.model.format.prediction_part import MOST_UNITS, ROWS
+from polyplane.model.format.prediction_part import MOST_UNITS, ROWS, SUPPORT
 from polyplane.model.format.schema import (
     Count,
     Flag,
@@ -400,12 +400,8 @@ def _support_rows(entries: Any, numbers: Any, labels: Any) -> SupportRows:
 
 SUPPORT_ROWS = Table(
     _support_rows,
-    {
-        "rows": Nested(ROWS),
-        "numbers": Wholes("int64", ("row",)),
-        "classes": Wholes("int32", ("row",)),
-    },
-    {"rows": "entries", "classes": "labels"},
+    SUPPORT.fields,
+    SUPPORT.attributes,
     before=lambda pool: pool.rows,
 )
 
@@ -473,8 +469,8 @@ KERNEL_TRAINING = Table(
 
 STREAM_COURSE = Table(
     StreamCourse,
-    {"seed": Count(), "passes": Count(), "chunks": Count(), "rows": Count()},
-    {"passes": "n_passes", "chunks": "n_chunks", "rows": "n_rows"},
+    {"seed": Count(), "passes": Count(), "chunks": Count()},
+    {"passes": "n_passes", "chunks": "n_chunks"},
 )
 
 

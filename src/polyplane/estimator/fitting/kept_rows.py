@@ -45,5 +45,5 @@ def give_rows(estimator: Any, rows: Any) -> None:
 
 
 def rows_kept_of(estimator: Any) -> Any:
-    """Those of the latest fit, or None."""
+    """Return the rows kept of the latest fit, or None."""
     return _KEPT.get(estimator)

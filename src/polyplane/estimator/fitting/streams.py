@@ -24,7 +24,7 @@ from polyplane.estimator.input.tables import give_layout, take_layout, width_of
 from polyplane.estimator.parameters import check_parameters
 from polyplane.training.finished import check_can_learn_on
 from polyplane.training.work.interruption import interrupts_wait
-from polyplane.training.work.progress import StreamReport, stream_progress
+from polyplane.training.work.progress import stream_progress
 
 __all__ = [
     "RowStream", "StreamCourse", "check_alone", "fit_stream", "forget_stream", "give_stream_course",
@@ -41,7 +41,6 @@ class StreamCourse:
     seed: int  # of the order of rows
     n_passes: int = 0  # completed
     n_chunks: int = 0  # of the pass at work that have been learned
-    n_rows: int = 0  # of all passes
 
 
 @runtime_checkable
@@ -50,7 +49,7 @@ class RowStream(Protocol):
 
     @property
     def is_once(self) -> bool:
-        """Whether it can be read only once."""
+        """Return True if it can be read only once."""
 
     def __iter__(self) -> Generator[Chunk, None, None]:
         """One pass."""
@@ -64,7 +63,6 @@ def fit_stream(
     stream: RowStream,
     *,
     classes: Any = None,
-    report: StreamReport | None = None,
     resumes: bool = False,
     eval_set: Any = None,
     callbacks: Any = None,
@@ -72,14 +70,13 @@ def fit_stream(
     """Train on the rows of a stream; return the estimator.
 
     It starts anew unless it has `warm_start`, or `resumes` where it was interrupted. `classes`
-    announces labels, `report` is called after each chunk, `eval_set` and `callbacks` are those of
-    `fit`, which are looked at after each pass.
+    announces labels; `eval_set` and `callbacks` are those of `fit`, looked at after each pass.
     Ctrl-C is raised once the chunk at work has been learned, and leaves a model that can be used,
     trained further and resumed; a second Ctrl-C is raised at once. An error leaves what
     `restoring.py` says.
     """
     with writing(estimator):
-        _fit_stream(estimator, stream, classes, report, resumes, _Asked(eval_set, callbacks))
+        _fit_stream(estimator, stream, classes, resumes, _Asked(eval_set, callbacks))
     return estimator
 
 
@@ -94,7 +91,6 @@ def _fit_stream(
     model: Any,
     stream: RowStream,
     classes: Any,
-    report: StreamReport | None,
     resumes: bool,
     asked: _Asked,
 ) -> None:
@@ -116,11 +112,8 @@ def _fit_stream(
                         _learn(model, chunk, classes)
                         training_of(model).n_passes = course.n_passes
                         course.n_chunks += 1
-                        course.n_rows += chunk.X.shape[0]
                     classes = None
                     show(course.n_passes, chunk.X.shape[0])
-                    if report is not None:
-                        report(course.n_passes, course.n_rows)
                 _check_classes(model)
                 if is_first:  # only now labels and columns are known
                     watch = watch_of(model, *asked, training_of(model).labels, resumes)
@@ -152,7 +145,7 @@ def forget_stream(model: Any) -> None:
 
 
 def _course_of(model: Any) -> StreamCourse:
-    """Of the training that goes on, or of a new one."""
+    """Return the course of the training that goes on, or of a new one."""
     course = stream_course_of(model)
     return course or StreamCourse(int(check_random_state(model.random_state).randint(2**31)))
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from polyplane.data.table.frames import Frame, frame_of, has_texts, is_frame, rows_of
 from polyplane.data.table.layout import LaidOut, Layout
+from polyplane.data.table.learning import ignored_columns
 from polyplane.data.table.statistics import KeyedRows
 from polyplane.engine.inspection import largest_magnitude
 
@@ -54,7 +55,7 @@ def layout_of(estimator: Any) -> Layout | None:
 
 
 def without_layout(estimator: Any) -> Any:
-    """The same fitted estimator for rows that have been laid out already."""
+    """Return the fitted estimator for rows that have been laid out already."""
     layout = layout_of(estimator)
     if layout is None:
         return estimator
@@ -162,7 +163,7 @@ def keep_keys_again(estimator: Any) -> None:
 
 
 def _has_gaps(estimator: Any, X: Any) -> bool:
-    """Whether X is an array of numbers of which some are missing: a table without names."""
+    """Return True if X is an array of numbers of which some are missing: a table without names."""
     is_numbers = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
     if not is_numbers or X.size == 0 or getattr(estimator, "kernel", None) == "precomputed":
         return False
@@ -185,14 +186,9 @@ def _learned(estimator: Any, frame: Frame, grows: bool) -> Any:
     """Rows of the frame from which the layout is learned."""
     layout = Layout(grows=grows, keeps_keys=getattr(estimator, "KEEPS_KEYS", False) and not grows)
     rows = rows_of(frame, layout, _categorical(estimator, frame))
-    aside = ", ".join(map(repr, layout.set_aside))
-    if aside:
-        warnings.warn(
-            f"{type(estimator).__name__}: nearly every value of {aside} is another, as of an id or "
-            "a name, and says nothing of other rows: set aside. categorical_features names "
-            "columns that are categories all the same.",
-            stacklevel=2,
-        )
+    if layout.set_aside:
+        words = ignored_columns(layout.set_aside, "categorical_features")
+        warnings.warn(f"{type(estimator).__name__}: {words}", stacklevel=2)
     estimator.layout_, estimator.n_features_in_ = layout, len(frame.columns)
     vars(estimator).pop("feature_names_in_", None)
     if frame.texts is not None:
@@ -201,7 +197,7 @@ def _learned(estimator: Any, frame: Frame, grows: bool) -> Any:
 
 
 def _frozen(layout: Layout) -> Layout:
-    """The same, which learns nothing."""
+    """Return a layout that learns no more categories."""
     if layout.categories.is_frozen:
         return layout
     frozen = layout.copied()

@@ -153,7 +153,7 @@ def check_weights_are_known(estimator: Any) -> None:
 
 
 def _is_plain(X: Any) -> bool:
-    """Whether `validate_data` would hand X back as it is, if the estimator knows its columns.
+    """Return True if `validate_data` would return X as it is, if the estimator knows its columns.
 
     It takes a tenth of a millisecond and more to find that out, in which a thousand rows can be
     learned.
@@ -169,7 +169,7 @@ def _is_plain(X: Any) -> bool:
 
 
 def _takes(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether plain rows have the columns of an estimator that goes on; any will do at a reset."""
+    """Return True if plain rows have the columns of the estimator; any will do at a reset."""
     is_as_wide = X.shape[1] == getattr(estimator, "n_features_in_", None)
     return reset or (is_as_wide and not hasattr(estimator, "feature_names_in_"))
 
@@ -181,7 +181,7 @@ def _meet_columns(estimator: Any, X: Any) -> None:
 
 
 def _are_plain_labels(y: Any, n_rows: int) -> bool:
-    """The same of y."""
+    """Return True if `validate_data` would return y as it is."""
     is_vector = type(y) is np.ndarray and y.shape == (n_rows,)
     return is_vector and (y.dtype.kind in "biuU" or (y.dtype.kind == "f" and np.isfinite(y).all()))
 

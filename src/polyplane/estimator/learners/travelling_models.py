@@ -121,7 +121,7 @@ def count_passes(machine: Any) -> int:
 
 
 def writes_rows_out(machine: Any) -> bool:
-    """Whether rows as its steps see them are others than those that it is given."""
+    """Return True if rows as its steps see them are others than those that it is given."""
     return bool(machine.algorithm.columns.writes_rows_out)
 
 

@@ -149,7 +149,7 @@ def shown(word: bytes) -> str:
 
 
 def is_text_model(path: Any) -> bool:
-    """Whether the first line of a file is that of a text model, sound or not."""
+    """Return True if the first line of a file is that of a text model, sound or not."""
     try:
         with open(path, "rb") as file:
             return _first_word(file.read(64)) in MARKS

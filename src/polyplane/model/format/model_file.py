@@ -113,7 +113,7 @@ def _checksum(values: str, arrays: Mapping[str, Array]) -> str:
 
 
 def is_model_file(path: Any) -> bool:
-    """Whether a file begins as a model file does, sound or not."""
+    """Return True if a file begins as a model file does, sound or not."""
     try:
         with open(path, "rb") as file:
             length = int.from_bytes(file.read(8), "little")

@@ -52,6 +52,7 @@ from polyplane.model.prediction import HISTORY, Features, FittedModel, Products
 __all__ = [
     "MOST_UNITS",
     "ROWS",
+    "SUPPORT",
     "read_fitted",
     "read_prediction",
     "refusing",

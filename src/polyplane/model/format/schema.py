@@ -47,7 +47,7 @@ class Reader:
         self.arrays = arrays
 
     def has(self, path: str) -> bool:
-        """Whether there is such an array."""
+        """Return True if there is such an array."""
         return path in self.arrays
 
     def array(self, path: str) -> Array:

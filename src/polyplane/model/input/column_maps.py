@@ -63,7 +63,6 @@ __all__ = [
     "AS_IS",
     "KINDS",
     "ColumnMap",
-    "can_turn",
     "column_map",
     "compact_rows",
     "folded_map",
@@ -127,17 +126,13 @@ class ColumnMap:
 
     @property
     def is_as_is(self) -> bool:
-        """Whether columns are left alone."""
+        """Return True if columns are left alone."""
         return self.table is None
 
     @property
     def has_knots(self) -> bool:
-        """Whether prediction, too, has to map rows."""
+        """Return True if prediction, too, has to map rows."""
         return self.table is not None and self.table.knots.size > 0
-
-    def count_knotted(self) -> int:
-        """Columns with knots."""
-        return 0 if self.table is None else int((np.diff(self.table.knot_starts) > 0).sum())
 
     @property
     def n_folded(self) -> int:
@@ -180,14 +175,14 @@ class ColumnMap:
         return rows if self.used is None else compact_rows(rows, self.used)
 
     def knows(self, rows: Any) -> bool:
-        """Whether all columns that rows hold have features."""
+        """Return True if all columns that rows hold have features."""
         if self.used is None:
             return True
         entries = _as_csr(rows)
         return bool(_places(self.used, entries.columns)[1].all())
 
     def with_all_columns(self) -> "ColumnMap":
-        """The same map with a feature for every column."""
+        """Return the map with a feature for every column."""
         return replace(self, n_features=self.n_columns, used=None)
 
     def spread(self, sums: Array) -> Array:
@@ -267,14 +262,14 @@ class ColumnMap:
         return np.concatenate([columns, np.repeat(hats, n_hats.ravel())])
 
     def weighed(self, weights: Array) -> "ColumnMap":
-        """The same map with the features of each mapped column longer by its weight."""
+        """Return the map with the features of each mapped column longer by its weight."""
         table: Any = self.table
         weights = weights.astype(np.float32)
         longer = table._replace(factors=table.factors * weights, heights=table.heights * weights)
         return replace(self, table=longer)
 
     def widened(self, n_columns: int) -> "ColumnMap":
-        """The same map for more columns: new ones are scaled like others, and not shifted."""
+        """Return the map for more columns: new ones are scaled like others, and not shifted."""
         n_new = n_columns - self.n_columns
         if n_new <= 0:
             return self
@@ -485,14 +480,6 @@ def _read_only(
     return statistics._replace(deviation=deviation, is_binary=is_binary)
 
 
-def can_turn(columns: ColumnMap) -> bool:
-    """Whether there are real columns with knots, not too many, to have directions."""
-    if columns.table is None:
-        return False
-    is_spread = (columns.table.n_hats > 0).sum(axis=0) > 1  # categories have one level
-    return 1 < int((is_spread & (np.diff(columns.table.knot_starts) > 0)).sum()) <= MOST_TURNED
-
-
 def _turn(values: Array, statistics: ColumnStatistics) -> Turn | None:
     """Principal directions of the standardised ranks of the real columns, of variance 1."""
     knots: list[Array] = [NOTHING] * values.shape[1]
@@ -518,7 +505,7 @@ def _turn(values: Array, statistics: ColumnStatistics) -> Turn | None:
 
 
 def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
-    """Whether columns are quantities of their own: few, of different sizes, or of both signs."""
+    """Return True if columns are few, of different sizes, or of both signs."""
     is_real = ~statistics.is_binary & (statistics.deviation >= LEAST_DEVIATION)
     n_nonzero = statistics.n_nonzero[is_real]
     if n_nonzero.size == 0 and is_real.size > MOST_FLAGS:

@@ -36,7 +36,7 @@ def checked_rows(X: Any, constant: float) -> Rows:
 
 
 def _with_plain_parts(X: Any) -> Any:
-    """The same matrix in arrays as compiled loops read them, copied only where they are not so."""
+    """Return the matrix in arrays as compiled loops read them, copied only where needed."""
     for name in ("data", "indices", "indptr"):
         part = getattr(X, name)
         if part.ndim != 1:

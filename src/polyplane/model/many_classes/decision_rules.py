@@ -34,11 +34,11 @@ class DecisionRule(ABC):
 
     @abstractmethod
     def scores(self, leads: Array, added_up: AddedUp, n_classes: int) -> Array:
-        """Of leads, problems by rows of X."""
+        """Return class scores of leads, which are problems by rows of X."""
 
     @abstractmethod
     def onnx(self, graph: Any, leads: str, kind: type, added_up: AddedUp, n_classes: int) -> str:
-        """The same of leads of a NumPy type, rows of X by problems."""
+        """Return class scores of leads of a NumPy type, rows of X by problems."""
 
     def c_constants(self, n_classes: int) -> dict[str, Any]:
         """Macros of its C, by name without NAME_."""

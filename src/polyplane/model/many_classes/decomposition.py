@@ -59,7 +59,7 @@ class Decomposition(NamedTuple):
 
     @property
     def is_joint(self) -> bool:
-        """Whether class scores are those of one model."""
+        """Return True if class scores are those of one model."""
         return self.kind == "joint" or self.n_classes <= 2
 
     def problems(self) -> list[Problem]:

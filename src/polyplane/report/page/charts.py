@@ -27,7 +27,7 @@ def words(text: Any) -> str:
 
 
 def shown(text: Any) -> str:
-    """The same in an element that keeps its direction to itself."""
+    """Text from outside in an element that keeps its direction to itself."""
     return f"<bdi>{words(text)}</bdi>"
 
 
@@ -221,7 +221,7 @@ class Chart:
         return "".join(parts)
 
     def _placed_labels(self) -> str:
-        """Those that would overlap move down, and up again where they would leave the chart."""
+        """Return the labels; those that would overlap move down, or up at the end of the chart."""
         placed: list[list[float]] = []
         order = sorted(self.labels, key=lambda one: one[1])
         for a, b, _, _ in order:

@@ -27,7 +27,7 @@ def history(content: Content) -> str:
     found = content.get("history")
     notes = [n for n in (found or {}).get("list", []) if n["step"] > 0]
     if len(notes) < 2:
-        return "<p>No machine that grows planes was trained.</p>"
+        return "<p>No algorithm that grows planes was trained.</p>"
     steps = [n["step"] for n in notes]
     x = logs_of(steps, "steps", lambda v: f"{v:,.0f}", is_whole=True)
     errors = [(n["step"], n["error"]) for n in notes if math.isfinite(n["error"])]
@@ -60,7 +60,7 @@ def planes(content: Content) -> str:
     """What each plane is for."""
     found = content.get("planes")
     if not found:
-        return "<p>No machine with planes was trained.</p>"
+        return "<p>No algorithm with planes was trained.</p>"
     cards = ""
     for one in found["list"]:
         side = "against" if one["against"] else "for"
@@ -108,7 +108,7 @@ def splines(content: Content) -> str:
     """Scores along columns."""
     found = content.get("splines")
     if not found or not found["list"]:
-        why = (content.get("left_out") or {}).get("additive", "no additive machine was trained")
+        why = (content.get("left_out") or {}).get("additive", "no additive algorithm was trained")
         return f"<p>There are no curves: {words(why)}.</p>"
     figures = "".join(_spline(one) for one in found["list"])
     return (
@@ -178,7 +178,7 @@ def regions(content: Content) -> str:
         f'<p>{others}</p><div class="controls">'
         f'<label>Across<select id="region-x">{options[0]}</select></label>'
         f'<label>Up<select id="region-y">{options[1]}</select></label>'
-        f'<label>Machine<select id="region-machine">{machines}</select></label></div>'
+        f'<label>Algorithm<select id="region-machine">{machines}</select></label></div>'
         '<div class="card split"><canvas id="region" width="540" height="540" role="img" '
         'aria-label="Regions"></canvas><div><p id="region-of"></p><p id="region-across"></p>'
         '<p id="region-up"></p>'
@@ -217,7 +217,7 @@ def mistakes(content: Content) -> str:
     found = content.get("rows")
     wrong = [(k, row) for k, row in enumerate((found or {}).get("list", [])) if row["is_wrong"]]
     if not found:
-        return "<p>No machine here can explain single rows.</p>"
+        return "<p>No algorithm here can explain single rows.</p>"
     if not wrong:
         return "<p>Among the rows looked at there is no mistake.</p>"
     wrong.sort(key=lambda one: -one[1]["sure"])
@@ -256,7 +256,7 @@ def rows(content: Content) -> str:
     """Single rows, which the script explains."""
     found = content.get("rows")
     if not found or not found["list"]:
-        return "<p>No machine here can explain single rows.</p>"
+        return "<p>No algorithm here can explain single rows.</p>"
     options = "".join(
         f"<option>row {row['row']:,}: {words(row['label'])}, predicted {words(row['winner'])}"
         f"{' (wrong)' if row['is_wrong'] else ''}</option>"

@@ -24,7 +24,7 @@ SAYS = {
     "more-data": "Not clear yet",
     "noise": "No signal found",
 }
-CHOSEN = "Settings were chosen on the same rows, which flatters all machines a little. "
+
 LEAKS = "A column decides nearly alone"  # where nothing else does
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
@@ -83,9 +83,8 @@ def _foot(content: Mapping[str, Any]) -> str:
     left_out = content.get("left_out") or {}
     lines = [
         f"Errors are shares of held-out rows, each held out once in {content['n_folds']} folds "
-        "that are the same for all machines; intervals are 95% (Wilson's), tests are paired over "
-        f"rows. {'' if content['kind'] == 'comparison' else CHOSEN}Times are those of one core of "
-        "this machine while it was at work."
+        "that are the same for all algorithms; intervals are 95% (Wilson's), tests are paired over "
+        "rows. Times are those of one core of this machine while it was at work."
     ]
     for name, why in left_out.items():
         lines.append(f"{words(name)} was left out: {words(why)}.")

@@ -55,13 +55,13 @@ def notes_of(content: Content) -> str:
     return f'<ul class="notes" aria-label="Suspicious">{items}</ul>' if items else ""
 
 
-# ---- machines ----------------------------------------------------------------------------
+# ---- algorithms ----------------------------------------------------------------------------
 
 
 def _steps(content: Content) -> str:
     steps = content.get("steps") or []
     if not steps:
-        return "<p>No machine above a linear one was tried.</p>"
+        return "<p>No algorithm above a linear one was tried.</p>"
     rows = "".join(
         f"<tr{' class=best' if one['is_taken'] else ''}><th scope='row'>{words(one['step'])}"
         f"{'<span class=tag>worth it</span>' if one['is_taken'] else ''}</th>"
@@ -71,7 +71,7 @@ def _steps(content: Content) -> str:
         f"<td>{size(one['bytes'])}</td><td>{one['rows']:,}</td></tr>"
         for one in steps
     )
-    head = ("step", "machines", "buys, points", "p", "costs a row", "costs in memory", "rows")
+    head = ("step", "algorithms", "buys, points", "p", "costs a row", "costs in memory", "rows")
     return (
         "<p>Each step beside the best one below it that was worth taking. Worth it is a lead of "
         "more than three standard errors and a twentieth of the error.</p>"
@@ -99,9 +99,9 @@ def _machines(content: Content) -> str:
             f"<td>{duration(one['fit_seconds'])}</td><td>{one['rows']:,}</td></tr>"
         )
     beside = words(content["beside"])
-    head = ("machine", "error, 95%", f"lead over {beside}", "p", "a prediction", "memory",
+    head = ("algorithm", "error, 95%", f"lead over {beside}", "p", "a prediction", "memory",
             "a fit", "rows")  # fmt: skip
-    made = table("Every machine on the largest sample that it reached", head, rows)
+    made = table("Every algorithm on the largest sample that it reached", head, rows)
     return f'<div class="wide">{made}</div>'
 
 
@@ -113,7 +113,7 @@ def _highlighters(content: Content) -> str:
         for name in names
     )
     return (
-        '<div class="controls tight" role="group" aria-label="Highlight a machine in all charts">'
+        '<div class="controls tight" role="group" aria-label="Highlight one in all charts">'
         f'<span class="quiet">Highlight</span>{buttons}</div>'
     )
 
@@ -141,7 +141,7 @@ def _prices(content: Content) -> str:
     )
     return _highlighters(content) + figure(
         chart,
-        "Down is better, left is cheaper; bars are 95% intervals. Machines may have reached "
+        "Down is better, left is cheaper; bars are 95% intervals. Algorithms may have reached "
         f"samples of different sizes: the table says which.{aside}",
     )
 
@@ -149,7 +149,7 @@ def _prices(content: Content) -> str:
 def _learning(content: Content) -> str:
     curves = {k: v for k, v in (content.get("curves") or {}).items() if k != MAJORITY}
     if all(len(points) < 2 for points in curves.values()):
-        return "<p>All machines were tried on samples of one size: there is no curve yet.</p>"
+        return "<p>All algorithms were tried on samples of one size: there is no curve yet.</p>"
     sizes = [p[0] for points in curves.values() for p in points]
     ticks: list[int] = []
     for n_rows in sorted({*sizes}, reverse=True):

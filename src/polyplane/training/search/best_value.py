@@ -61,7 +61,7 @@ def best_value(
         return values[best]
 
     def steps_of(trials: Sequence[Trial]) -> int:
-        """Of a pass."""
+        """Return the steps of a pass of all trials."""
         return sum(
             count_steps_of_passes(one.job, one.training, data, kept[one.left_out], 1)
             for one in trials

@@ -61,7 +61,7 @@ class Contender:
         self.errors.append([float(part.mean()) for part in seen])
 
     def look_at_more(self, data: TrainingData, rows: Array) -> None:
-        """The same look with more rows of a single part."""
+        """Add more rows of a single part to the latest look."""
         (trial,) = self.trials
         self.is_wrong = np.concatenate([self.is_wrong, wrong_rows(trial, data, rows)])
         self.errors[-1] = [float(self.is_wrong.mean())]
@@ -77,7 +77,7 @@ class Contender:
         return float(later_half(np.array(self.errors)).mean())
 
     def equals(self, other: "Contender") -> bool:
-        """Whether both have reached the same planes, so that both get the same rows wrong."""
+        """Return True if both have reached the same planes, so that both err on the same rows."""
         pairs = zip(self.trials, other.trials, strict=True)
         models = (zip(a.training.models, b.training.models, strict=True) for a, b in pairs)
         return all(same_bits(a.planes, b.planes) for each in models for a, b in each)
@@ -173,7 +173,7 @@ def _looked_at(
 def _better(
     alive: Sequence[int], contenders: Sequence[Contender], most: int, rules: Rules
 ) -> list[int]:
-    """Those that are not clearly behind, and of them the best."""
+    """Return the best of those that are not clearly behind, `most` at most."""
     errors = np.array([contenders[k].errors for k in alive])
     is_behind = clearly_behind(np.stack([contenders[k].is_wrong for k in alive]), errors)
     rest = [k for k, behind in zip(alive, is_behind, strict=True) if not behind]
@@ -186,7 +186,7 @@ def _better(
 
 
 def _close(ranked: Sequence[int], contenders: Sequence[Contender], most: int) -> list[int]:
-    """Those near the last that stays, if one of them leaves."""
+    """Return those close to the last one that stays, if one of them would leave."""
     if len(ranked) <= most:
         return []
     its = contenders[ranked[most - 1]].is_wrong.astype(np.float64)
@@ -228,7 +228,7 @@ def best_as_fitted(n_values: int, new: Callable[[int, int], Trial], rules: Rules
 
 
 def _has_hope(behind: float, differences: Array) -> bool:
-    """Whether so much more error, given that of each row left out, may be chance."""
+    """Return True if so much more error, given that of each row left out, may be chance."""
     return behind <= HOPELESS * float(differences.std()) / math.sqrt(differences.size)
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 __all__ = [
     "Lines",
     "Report",
-    "StreamReport",
     "Work",
     "heard_by",
     "in_words",
@@ -28,8 +27,6 @@ __all__ = [
 # rows just visited, planes or vectors now, and the share of those rows that was wrong before they
 # were learned: NaN where the model had met them, or is a part of one
 Report = Callable[[int, int, float], None]
-
-StreamReport = Callable[[int, int], None]  # passes completed, rows visited in all passes
 BETWEEN_LINES = 10.0  # seconds
 
 

@@ -1,8 +1,5 @@
 """Parquet and Arrow IPC: what is written comes back, and damaged files are refused."""
 
-import contextlib
-import io
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -307,67 +304,6 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(path):
         parquet.write(path, widths)
     assert path.read_bytes() == b"old"
     assert list(path.parent.iterdir()) == [path]
-
-
-# Damage
-
-
-def damaged_outcome(path, chunks):
-    try:
-        return sum(chunk.X.shape[0] for chunk in chunks(path, 100, TableOptions(missing="zero")))
-    except DataError:
-        return "refused"
-
-
-@in_every_format
-def test_a_file_cut_anywhere_is_refused(path, form):
-    write, chunks = form
-    write(path, pa.table(MIXED))
-    whole = path.read_bytes()
-    is_stream = write is write_arrow_stream
-    for end in [*range(0, len(whole), 7), len(whole) - 1]:
-        path.write_bytes(whole[:end])
-        outcome = damaged_outcome(path, chunks)
-        is_lost = outcome != "refused"
-        assert not is_lost or is_stream, f"{end} of {len(whole)} bytes were read as {outcome} rows"
-
-
-@settings(
-    deadline=None,
-    max_examples=100,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(st.data())
-@in_every_format
-def test_changed_bytes_raise_nothing_but_data_errors(tmp_path, form, data):
-    write, chunks = form
-    path = tmp_path / "changed"
-    lists = {"indices": [[0], [2, 3], [], [1]], "values": [[1.0], [2, 3], [], [4]]}
-    write(path, pa.table(data.draw(st.sampled_from([MIXED, lists]))))
-    content = bytearray(path.read_bytes())
-    for _ in range(data.draw(st.integers(1, 3))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    path.write_bytes(content)
-    damaged_outcome(path, chunks)
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=100), st.sampled_from([b"", b"PAR1", b"ARROW1\0\0", b"\xff" * 4]))
-def test_random_bytes_raise_nothing_but_data_errors(tmp_path, data, mark):
-    path = tmp_path / "random"
-    path.write_bytes(mark + data + mark)
-    for chunks in (parquet.chunks, parquet.arrow_chunks):
-        with contextlib.suppress(DataError):
-            list(chunks(path, 10))
-    with contextlib.suppress(DataError):
-        list(parquet.arrow_chunks("-", 10, file=io.BytesIO(mark + data)))
-
-
-@pytest.mark.parametrize("chunks", [parquet.chunks, parquet.arrow_chunks])
-def test_absent_files_and_folders_are_data_errors(tmp_path, chunks):
-    for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(DataError, match="found a file that cannot be read"):
-            list(chunks(path, 10))
 
 
 @in_every_format

@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +37,21 @@ SUFFIX = ".polyplane.arrow"
 FINGERPRINT, ABOUT, CHECK = b"polyplane.fingerprint", b"polyplane.about", b"polyplane.check"
 KINDS = "biufU"  # of arrays
 NOTHING = np.empty(0, np.uint8)
+_Batch = tuple[Mapping[str, Array], Any]  # arrays, and what is told about them
 
 
 def cache_path_of(source: Path) -> Path:
-    """Where the cache of a source is kept."""
+    """Return the path of the cache of a source."""
     return source.with_name(source.name + SUFFIX)
 
 
 def is_cache(path: str) -> bool:
-    """Whether a file is a cache, by its name."""
+    """Return True if a file is a cache, by its name."""
     return path.endswith(SUFFIX)
 
 
 def fingerprint_of(files: Sequence[Path], options: Any) -> str:
-    """Changes with the files and with how they are read."""
+    """Return a hash that changes with the files and with how they are read."""
     facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     return hashlib.sha256(json.dumps([VERSION, facts, options], default=str).encode()).hexdigest()
 
@@ -62,7 +63,7 @@ def cached_chunks(
     bad: BadRows,
     layout: Layout,
 ) -> Iterator[Chunk]:
-    """The chunks of a source: from its cache, or as they are parsed, which fills it.
+    """Yield the chunks of a source: from its cache, or as they are parsed, which fills it.
 
     The source is the first of the files; the others are those that belong to it.
     """
@@ -81,7 +82,7 @@ def cached_chunks(
 
 
 def _without(n_rows: int, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """The chunks after so many rows."""
+    """Yield the chunks after so many rows."""
     for chunk in chunks:
         n_more = min(n_rows, chunk.X.shape[0])
         n_rows -= n_more
@@ -94,12 +95,12 @@ def _without(n_rows: int, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
 
 
 def _known(layout: Layout) -> Any:
-    """What is known of columns, as it looks when it has been stored."""
+    """Return what is known of columns, as it looks when it has been stored."""
     return json.loads(json.dumps({**layout.to_dict(), "is_frozen": layout.categories.is_frozen}))
 
 
 def _suits(learned: Any, layout: Layout, bad: BadRows) -> bool:
-    """Whether reading the source again would give the rows that were kept."""
+    """Return True if reading the source again would give the rows that were kept."""
     if learned["n_skipped"] and not bad.skips:
         return False
     before, after, now = learned["before"], learned["after"], _known(layout)
@@ -126,7 +127,7 @@ class _Lesson:
         self._counts = bad.n_skipped, len(bad.errors), layout.n_left_out
 
     def told(self) -> dict[str, Any]:
-        """The same in plain values."""
+        """Return what was added, as plain values."""
         n_skipped, n_errors, n_left_out = self._counts
         errors = self._bad.errors[n_errors:]
         return {
@@ -142,7 +143,7 @@ class _Lesson:
 
 
 def _read(path: Path, fingerprint: str, bad: BadRows, layout: Layout) -> Iterator[Chunk]:
-    """The chunks of a cache; a DataError where it is not one of this source, or damaged."""
+    """Yield the chunks of a cache; a DataError where it is not one of this source, or damaged."""
     with contextlib.ExitStack() as stack:
         with as_data_errors(path, "a cache"):
             file = stack.enter_context(pa.OSFile(str(path)))
@@ -167,7 +168,7 @@ def _read(path: Path, fingerprint: str, bad: BadRows, layout: Layout) -> Iterato
 
 
 def _batch_in(reader: Any, k: int) -> tuple[dict[str, Array], Any]:
-    """The arrays of a batch, and what is told about it."""
+    """Return the arrays of a batch, and what is told about it."""
     found = reader.get_batch_with_custom_metadata(k)
     metadata = dict(found.custom_metadata)
     told = json.loads(metadata[ABOUT])
@@ -192,7 +193,7 @@ def _chunk_of(arrays: dict[str, Array], about: Any) -> Chunk:
 
 
 def _checksum(text: bytes, arrays: Mapping[str, Array]) -> int:
-    """Of the bytes of arrays their exclusive or, eight at a time, which any damage changes."""
+    """Return the exclusive or of all bytes, eight at a time, which any damage changes."""
     found = zlib.crc32(text)
     for array in arrays.values():
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -209,83 +210,68 @@ def _kept(
     chunks: Iterator[Chunk], path: Path, fingerprint: str, mode: int, bad: BadRows, layout: Layout
 ) -> Iterator[Chunk]:
     """Hand the chunks on, and keep them as far as that is possible."""
-    lesson, writer = _Lesson(bad, layout), _Writer(path, fingerprint, mode)
-    try:
+    lesson = _Lesson(bad, layout)
+    with _keeping(path, fingerprint, mode) as keep:
         for chunk in chunks:
-            writer.keep(chunk)
+            keep(_plain_chunk(chunk))
             yield chunk
-        writer.finish(lesson.told())
+        keep(({}, lesson.told()))
+        keep(None)
+
+
+def _plain_chunk(chunk: Chunk) -> _Batch:
+    """Return the arrays of a chunk, and what else is known of its rows."""
+    X, y = chunk
+    if isinstance(X, np.ndarray):
+        return {"X": X, "y": y}, None
+    entries = X.data[: X.nnz], X.indices[: X.nnz], X.indptr
+    arrays = dict(zip(("data", "indices", "indptr"), entries, strict=True))
+    return arrays | {"y": y}, {"shape": X.shape, "is_canonical": bool(X.has_canonical_format)}
+
+
+@contextlib.contextmanager
+def _keeping(path: Path, fingerprint: str, mode: int) -> Iterator[Callable[[_Batch | None], None]]:
+    """Yield a function that writes batches, and does nothing any more after a failure."""
+    file = _file_of_batches(path, fingerprint, mode)
+
+    def keep(batch: _Batch | None) -> None:
+        with contextlib.suppress(StopIteration, OSError, pa.ArrowException, _CannotBeKept):
+            file.send(batch)
+
+    keep(None)  # opens the file
+    try:
+        yield keep
     finally:
-        writer.give_up()
+        file.close()
 
 
-class _Writer:
-    """Writes a cache; after the first failure it does nothing any more, and leaves nothing."""
+def _file_of_batches(
+    path: Path, fingerprint: str, mode: int
+) -> Generator[None, _Batch | None, None]:
+    """Write the batches that are sent; None ends the file, which else leaves nothing."""
+    with whole_file(path) as file:
+        os.chmod(file.fileno(), mode & 0o666)  # as private as the source
+        batch = yield
+        if batch is None or not batch[0]:  # a source without rows
+            raise _CannotBeKept
+        names = list(batch[0])
+        columns = [(name, pa.large_binary()) for name in names]
+        with pa.ipc.new_file(file, pa.schema(columns, {FINGERPRINT: fingerprint})) as batches:
+            while batch is not None:
+                record, metadata = _with_checksum(names, *batch)
+                batches.write_batch(record, custom_metadata=metadata)
+                batch = yield
 
-    def __init__(self, path: Path, fingerprint: str, mode: int) -> None:
-        self._fingerprint, self._closing = fingerprint, contextlib.ExitStack()
-        self._file: Any = None
-        self._batches: Any = None
-        with self._failures_give_up():
-            self._file = self._closing.enter_context(whole_file(path))
-            os.chmod(self._file.fileno(), mode & 0o666)  # as private as the source
 
-    @contextlib.contextmanager
-    def _failures_give_up(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, pa.ArrowException, _CannotBeKept):
-            self.give_up()
-
-    def give_up(self) -> None:
-        """Leave nothing, unless the file is finished."""
-        if self._file is not None:
-            self._file = None
-            with contextlib.suppress(OSError):
-                self._closing.__exit__(_CannotBeKept, _CannotBeKept(), None)
-
-    def keep(self, chunk: Chunk) -> None:
-        """Write a chunk, unless that fails."""
-        X, y = chunk
-        if isinstance(X, np.ndarray):
-            self._write({"X": X, "y": y}, None)
-        else:
-            entries = X.data[: X.nnz], X.indices[: X.nnz], X.indptr
-            arrays = dict(zip(("data", "indices", "indptr"), entries, strict=True))
-            about = {"shape": X.shape, "is_canonical": bool(X.has_canonical_format)}
-            self._write(arrays | {"y": y}, about)
-
-    def _write(self, arrays: Mapping[str, Array], about: Any) -> None:
-        if self._file is None:
-            return
-        with self._failures_give_up():
-            if any(array.dtype.kind not in KINDS for array in arrays.values()):
-                raise _CannotBeKept
-            if self._batches is None:
-                self._names = list(arrays)
-                marked = pa.schema(
-                    [(name, pa.large_binary()) for name in arrays], {FINGERPRINT: self._fingerprint}
-                )
-                self._batches = pa.ipc.new_file(self._file, marked)
-            facts = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
-            text = json.dumps({"arrays": facts, "about": about}).encode()
-            told = {ABOUT: text, CHECK: str(_checksum(text, arrays))}
-            if arrays and list(arrays) != self._names:
-                raise _CannotBeKept
-            columns = [_as_column(arrays.get(name, NOTHING)) for name in self._names]
-            batch = pa.record_batch(columns, self._names)
-            self._batches.write_batch(batch, custom_metadata=told)
-
-    def finish(self, learned: dict[str, Any]) -> None:
-        """Write what was learned, and give the file its name."""
-        if self._batches is None:
-            return
-        self._write({}, learned)
-        with self._failures_give_up():
-            if self._file is not None:
-                self._batches.close()
-                self._file = None
-                self._closing.close()
+def _with_checksum(names: Sequence[str], arrays: Mapping[str, Array], about: Any) -> Any:
+    """Return a record batch of arrays, and its metadata."""
+    has_others = bool(arrays) and list(arrays) != names
+    if has_others or any(array.dtype.kind not in KINDS for array in arrays.values()):
+        raise _CannotBeKept
+    facts = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+    text = json.dumps({"arrays": facts, "about": about}).encode()
+    columns = [_as_column(arrays.get(name, NOTHING)) for name in names]
+    return pa.record_batch(columns, names), {ABOUT: text, CHECK: str(_checksum(text, arrays))}
 
 
 class _CannotBeKept(Exception):
@@ -293,7 +279,7 @@ class _CannotBeKept(Exception):
 
 
 def _as_column(array: Array) -> Any:
-    """The bytes of an array as the one value of a column."""
+    """Return the bytes of an array as the one value of a column."""
     content = pa.py_buffer(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
     ends = pa.py_buffer(np.array([0, content.size], np.int64))
     return pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, content])

@@ -63,7 +63,7 @@ def arrow_chunks(
     layout: Layout | None = None,
     file: BinaryIO | None = None,
 ) -> Iterator[Chunk]:
-    """The same of an Arrow IPC file or stream, at `path` or, if given, read from `file`."""
+    """Yield chunks of an Arrow IPC file or stream, at `path` or, if given, read from `file`."""
     rows = _batch_rows(path, options, bad, layout)
     return rechunked(laid_out(_arrow_pieces(rows, file), rows.layout, path), chunk_rows)
 
@@ -109,7 +109,7 @@ def _arrow_pieces(rows: BatchRows, file: BinaryIO | None) -> Iterator[Chunk | Ta
 
 
 def _schema_of(schema: Any) -> Any:
-    """The same; its names have been decoded, which fails if they are damaged."""
+    """Return the schema once its names have been decoded, which fails if they are damaged."""
     assert all(isinstance(name, str) for name in schema.names)
     return schema
 

@@ -232,7 +232,7 @@ class _CsvRows:
         return records_of(block, self.delimiter, self.table.path, self.has_quotes)
 
     def _has_long_field(self, block: Block) -> bool:
-        """Whether a field of the block runs over lines, which is remarked once."""
+        """Return True if a field of the block runs over lines, which is remarked once."""
         found = first_long_field(block, self.delimiter) if block.has(b'"') else None
         if found is not None and not self.has_long_field:
             self.has_long_field = True
@@ -242,7 +242,7 @@ class _CsvRows:
         return found is not None
 
     def _with_others(self, error: DataError, block: Block) -> DataError:
-        """The same error; if a number is none, with all columns of the block of which that is true.
+        """Return the error; if it is of a number, with all columns of the block that have such.
 
         They could all be text, and are named together.
         """
@@ -321,7 +321,7 @@ class _CsvRows:
         return {int(name): table.column(name).chunk(0) for name in table.column_names}
 
     def _read_one_by_one(self, block: Block, bad: BadRows) -> tuple[dict[int, Any], list[Record]]:
-        """The same from the sound records, and these; the others are met by `bad`."""
+        """Return columns of the sound records, and these; the others are met by `bad`."""
         sound, values = [], []
         for record in self._records(block):
             try:

@@ -44,12 +44,12 @@ class Block(NamedTuple):
         return self.buffer[self.start : self.stop]
 
     def has_text(self) -> bool:
-        """Whether they are more than blanks and line ends."""
+        """Return True if they are more than blanks and line ends."""
         few = self.buffer[self.start : min(self.start + LOOKED_AT, self.stop)]
         return bool(few.strip() or self.text.strip())
 
     def has(self, byte: bytes) -> bool:
-        """Whether that byte is in them."""
+        """Return True if that byte is in them."""
         return self.buffer.find(byte, self.start, self.stop) >= 0
 
 
@@ -220,7 +220,7 @@ def after(block: Block, record: Record) -> Block:
 
 
 def has_stray_quotes(head: bytes, delimiter: str) -> bool:
-    """Whether quotes between tabs are but characters.
+    """Return True if quotes between tabs are but characters.
 
     They are if they join lines that by themselves have equal numbers of fields.
     """

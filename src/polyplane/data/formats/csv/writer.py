@@ -103,7 +103,7 @@ def _text_of(X: Array, y: Array) -> bytes:
 
 
 def _check_labels(y: Array) -> bool:
-    """Whether a label needs quotes; one that would not be read back is an error."""
+    """Return True if a label needs quotes; one that would not be read back is an error."""
     if y.dtype.kind != "U":
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise DataError("cannot write this row: its label is not finite")

@@ -103,7 +103,7 @@ def entry_problem(word: bytes) -> tuple[int, str]:
 
 
 def repeated_problem(index: int) -> str:
-    """The same index twice."""
+    """Return the sentence about an index that stands twice."""
     return f"the index {index} stands twice in this row; once was expected"
 
 
