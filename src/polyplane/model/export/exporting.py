@@ -11,10 +11,11 @@ import numpy as np
 from polyplane import __version__
 from polyplane.engine.rows.storage import dense_rows
 from polyplane.model.export.c_header import c_header
-from polyplane.model.export.content import Exported, Scaling, with_some_plane
+from polyplane.model.export.content import Exported, Planes, Scaling, planes_of
 from polyplane.model.export.table_input import TableInput
 from polyplane.model.format.model_file import ModelError
 from polyplane.model.input.scaling import Scaler
+from polyplane.model.kernels.kernel_record import KernelRecord
 from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import FittedModel
 from polyplane.whole_files import whole_file
@@ -42,20 +43,25 @@ def exported_of(
             "for each"
         )
     wide = model.of_all_columns()
-    record, rows = wide.record, None
-    if isinstance(record, PlaneRecord) and wide.features is not None:
+    record = wide.record
+    scorer: Planes | KernelRecord
+    if isinstance(record, PlaneRecord):
+        assert wide.features is not None
         zeros = dense_rows(np.zeros((1, model.n_columns), np.float32), wide.features.constant)
-        record, rows = with_some_plane(record), wide.features.seen(zeros)
+        scorer = planes_of(record, wide.features.seen(zeros))
+        calibration = record.calibration if model.has_probabilities else None
+    else:
+        scorer, calibration = record, None
     return Exported(
         title=model.title,
         n_columns=model.n_columns,
         column_names=[str(name) for name in column_names],
         classes=model.labels,
-        scalings=[_scaling(scaler) for scaler in scalers],
-        record=record,
-        rows=rows,
-        has_probabilities=model.has_probabilities,
         table=table,
+        scalings=[_scaling(scaler) for scaler in scalers],
+        scorer=scorer,
+        decomposition=record.decomposition,
+        calibration=calibration,
     )
 
 
