@@ -5,8 +5,13 @@ of the model, exactly; arithmetic is the engine's in another order of sums, so t
 from ours by rounding.
 """
 
+import os
+import re
+from pathlib import Path
+
 import numpy as np
 
+from polyplane import __version__
 from polyplane.arrays import Array
 from polyplane.engine.rows.products import n_mapped
 from polyplane.engine.rows.turned import n_directions
@@ -21,12 +26,13 @@ from polyplane.model.export.content import (
     sides_of_problems,
     support_of,
 )
+from polyplane.model.format.model_file import ModelError
 from polyplane.model.kernels.kernel_formulas import entry_of
 from polyplane.model.kernels.kernel_record import KernelRecord
 from polyplane.model.many_classes.decision_rules import rule_of
 from polyplane.model.many_classes.decomposition import Decomposition
 
-__all__ = ["c_header"]
+__all__ = ["as_c", "c_header"]
 
 HEAD = """\
 /* $summary.
@@ -47,6 +53,25 @@ $steps\
     return x;
 }
 """
+
+
+def as_c(exported: Exported, path: str | os.PathLike[str] | None, name: str | None = None) -> str:
+    """Return the header, whose names begin with `name`, by default that of the file."""
+    return c_header(exported, _c_name(path, name), __version__)
+
+
+def _c_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
+    """With what names of functions begin: as given, or made of the file's name."""
+    if name is None:
+        stem = "polyplane" if path is None else Path(path).name.split(".")[0]
+        name = re.sub(r"\W", "_", stem, flags=re.ASCII)
+        name = name if name[:1].isalpha() else f"model_{name}"
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise ModelError(
+            f"name is {name!r}, with which names in C cannot begin: use letters, digits and "
+            "underscores, a letter first"
+        )
+    return name
 
 
 def c_header(exported: Exported, name: str, version: str) -> str:

@@ -8,11 +8,13 @@ Numbers  float32 like the engine's, in the order of the runtime's sums: scores d
 """
 
 import json
+import os
 from typing import Any
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
+from polyplane import __version__
 from polyplane.arrays import Array
 from polyplane.model.export.content import Exported, Planes, Scaling, sides_of_problems
 from polyplane.model.export.onnx_graph import Graph
@@ -22,7 +24,7 @@ from polyplane.model.export.onnx_table import ROWS, input_names, table_inputs, t
 from polyplane.model.many_classes.decision_rules import rule_of
 from polyplane.model.many_classes.decomposition import Decomposition
 
-__all__ = ["onnx_model"]
+__all__ = ["as_onnx", "onnx_model"]
 
 OPSET, IR_VERSION = 17, 8  # what ONNX Runtime has read since 1.12
 DOMAINS = {"ai.onnx.ml": 3, "com.microsoft": 1}  # of operators for text
@@ -32,6 +34,11 @@ OUTPUTS = {
     "probabilities": "probability of each class, in the same order",
 }
 LARGEST = np.finfo(np.float32).max
+
+
+def as_onnx(exported: Exported, path: str | os.PathLike[str] | None) -> ModelProto:
+    """Return the model; ONNX does not depend on the name of its file."""
+    return onnx_model(exported, __version__)
 
 
 def onnx_model(exported: Exported, version: str) -> ModelProto:
