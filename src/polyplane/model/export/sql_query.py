@@ -179,7 +179,7 @@ def _select_directions(query: Query, exported: Exported, turn: Turn, columns: Co
     seen = [Seen(None, none, none, None)] * exported.n_columns
     for weights, j in zip(turn.weights.astype(float), ranked, strict=True):
         seen[j] = Seen(_lines(turn, j), none, weights, None)
-    terms = _of_choices(query.dialect, exported, columns.choices, seen)
+    constants, terms = _of_choices(query.dialect, exported, columns.choices, seen)
     ranks = {}
     for j, own in columns.numbers.items():
         lines = seen[j].ranks
@@ -187,15 +187,18 @@ def _select_directions(query: Query, exported: Exported, turn: Turn, columns: Co
             ranks[f"turned_{j}"] = lines.sql(own)
             _add_products(terms, seen[j].slope, f"turned_{j}")
     query.select("turned", ranks)
-    made = {f"x_{exported.n_columns + d}": total(one) for d, one in enumerate(terms)}
+    made = {
+        f"x_{exported.n_columns + d}": total([number(constant), *one])
+        for d, (constant, one) in enumerate(zip(constants, terms, strict=True))
+    }
     query.select("directions", made)
     columns.numbers.update({int(own[2:]): own for own in made})
 
 
 def _of_choices(
     dialect: Dialect, exported: Exported, choices: Sequence[Choice], seen: Sequence[Seen]
-) -> list[list[str]]:
-    """Return terms for each plane: what choices add, with a constant for columns that are 0."""
+) -> tuple[Array, list[list[str]]]:
+    """Return what columns of choices add to each plane if all are 0, and terms for those set."""
     ends = {
         j: scaled_values(exported.scalings, j, np.array([0.0, 1.0]))
         for choice in choices
@@ -204,14 +207,14 @@ def _of_choices(
     }
     none = np.zeros_like(seen[0].level)
     constants: Array = sum((seen[j].effect(off) for j, (off, _) in ends.items()), none)
-    terms = [[number(constant)] for constant in constants]
+    terms: list[list[str]] = [[] for _ in none]
     gains = {j: seen[j].effect(on) - seen[j].effect(off) for j, (off, on) in ends.items()}
     for choice in choices:
         of_choice = np.array([gains.get(j, none) for j in choice.places])
         for of_plane, values in zip(terms, of_choice.T, strict=True):
             if values.any():
                 of_plane.append(dialect.pick(choice.name, values))
-    return terms
+    return constants, terms
 
 
 def _add_products(terms: list[list[str]], weights: Array, own: str) -> None:
@@ -227,8 +230,8 @@ def _terms_of_columns(
     """Return the terms of each plane over columns that are as they are, or mapped."""
     scales, dialect = planes.scales.astype(float), query.dialect
     seen = _seen_columns(planes, planes.sums.astype(float) * scales)
-    terms = _of_choices(dialect, exported, columns.choices, seen)
-    constants = planes.constants * scales
+    constants, terms = _of_choices(dialect, exported, columns.choices, seen)
+    constants = constants + planes.constants * scales
     ranks, places, cells = {}, {}, {}
     for j, own in columns.numbers.items():
         one = seen[j]
@@ -322,13 +325,13 @@ def _select_groups(query: Query, planes: Planes) -> list[str]:
     for g, (start, end) in enumerate(spans):
         names = [f"plane_{k}" for k in range(start, end)]
         tops[f"top_{g}"] = dialect.call(dialect.greatest, names or [_without(dialect, planes)])
-        units[f"unit_{g}"] = f"top_{g}"
         if planes.is_soft and len(names) > 1:
             powers = [_power(dialect, f"{name} - top_{g}") for name in names]
             units[f"unit_{g}"] = f"top_{g} + LN({total(powers)})"
     query.select("tops", tops)
     query.select("units", units)
-    return _sums_of_units(planes)
+    names = [f"unit_{g}" if f"unit_{g}" in units else f"top_{g}" for g in range(len(spans))]
+    return _sums_of_units(planes, names)
 
 
 def _without(dialect: Dialect, planes: Planes) -> str:
@@ -339,12 +342,12 @@ def _without(dialect: Dialect, planes: Planes) -> str:
     return f"{dialect.greatest}({number(planes.empty_score)}, {score})"
 
 
-def _sums_of_units(planes: Planes) -> list[str]:
+def _sums_of_units(planes: Planes, names: Sequence[str]) -> list[str]:
     """Return the sums over units, of several learners their mean."""
     weights = planes.group_weights
     units = [
-        f"unit_{g}" if weights is None else f"{number(weights[g])} * unit_{g}"
-        for g in range(planes.group_sizes.size)
+        name if weights is None else f"{number(weights[g])} * {name}"
+        for g, name in enumerate(names)
     ]
     sums = [units[first : first + planes.n_units] for first in range(0, len(units), planes.n_units)]
     n_groups = len(sums) // planes.n_estimators
