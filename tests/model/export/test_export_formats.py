@@ -9,7 +9,7 @@ import pytest
 import polyplane as pp
 from polyplane.cli.program import program
 from polyplane.model.export.export_formats import DIALECTS, EXPORT_FORMATS
-from polyplane.model.export.sql_text import DIALECTS as BY_NAME
+from polyplane.model.export.sql_queries.text import DIALECTS as BY_NAME
 
 ROOT = Path(__file__).parents[3]
 FORMATS = pytest.mark.parametrize("one", EXPORT_FORMATS.values(), ids=EXPORT_FORMATS)

@@ -3,8 +3,8 @@
 Columns of a table become a row of X (`table_input.py`), which is scaled as the pipeline around the
 classifier asks (`Scaling`). Columns of X are mapped, or multiplied by each other, before planes
 score them (`Planes`); groups of planes, or support vectors, score classes (`Decomposition`). All of
-it is values: `onnx_model.py`, `c_header.py` and `sql_query.py` write them down, each in its own
-language, and know nothing of estimators.
+it is values, which the folders beside this file write down, each in its own language, without
+knowing anything of estimators.
 """
 
 from collections.abc import Sequence

@@ -19,9 +19,9 @@ from polyplane.engine.order import in_place
 from polyplane.engine.rows.products import poly2_rows
 from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.estimator.files.exporting import to_onnx
-from polyplane.model.export import onnx_graph
 from polyplane.model.export.content import Exported, planes_of
-from polyplane.model.export.onnx_model import onnx_model
+from polyplane.model.export.onnx_graphs import graph as onnx_graph
+from polyplane.model.export.onnx_graphs.model import onnx_model
 from polyplane.model.format.model_file import ModelError
 from polyplane.model.input.column_maps import column_map
 from polyplane.model.many_classes.decomposition import Decomposition

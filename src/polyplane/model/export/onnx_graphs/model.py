@@ -17,10 +17,10 @@ from onnx import ModelProto, TensorProto, helper
 from polyplane import __version__
 from polyplane.arrays import Array
 from polyplane.model.export.content import Exported, Planes, Scaling, sides_of_problems
-from polyplane.model.export.onnx_graph import Graph
-from polyplane.model.export.onnx_kernels import leads
-from polyplane.model.export.onnx_planes import group_scores, plane_scores
-from polyplane.model.export.onnx_table import ROWS, input_names, table_inputs, table_rows
+from polyplane.model.export.onnx_graphs.graph import Graph
+from polyplane.model.export.onnx_graphs.kernels import leads
+from polyplane.model.export.onnx_graphs.planes import group_scores, plane_scores
+from polyplane.model.export.onnx_graphs.table import ROWS, input_names, table_inputs, table_rows
 from polyplane.model.many_classes.decision_rules import rule_of
 from polyplane.model.many_classes.decomposition import Decomposition
 

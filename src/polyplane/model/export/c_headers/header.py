@@ -15,9 +15,9 @@ from polyplane import __version__
 from polyplane.arrays import Array
 from polyplane.engine.rows.products import n_mapped
 from polyplane.engine.rows.turned import n_directions
-from polyplane.model.export import c_code
-from polyplane.model.export.c_table import SCORES, write_table
-from polyplane.model.export.c_text import Header, literal
+from polyplane.model.export.c_headers import code as c_code
+from polyplane.model.export.c_headers.table import SCORES, write_table
+from polyplane.model.export.c_headers.text import Header, literal
 from polyplane.model.export.content import (
     Exported,
     Mapped,

@@ -20,7 +20,7 @@ from polyplane.arrays import Array
 from polyplane.engine.rows.mapped import ColumnTable
 from polyplane.engine.rows.turned import Turn
 from polyplane.model.export.content import Mapped, Planes
-from polyplane.model.export.onnx_graph import Graph, check_bytes
+from polyplane.model.export.onnx_graphs.graph import Graph, check_bytes
 
 __all__ = ["group_scores", "plane_scores"]
 

@@ -19,8 +19,8 @@ from polyplane.arrays import Array
 from polyplane.engine.rows.mapped import ColumnTable
 from polyplane.engine.rows.turned import Turn
 from polyplane.model.export.content import Exported, Mapped, Planes, Products, sides_of_problems
-from polyplane.model.export.sql_table import Choice, Columns, scaled_values, select_columns
-from polyplane.model.export.sql_text import (
+from polyplane.model.export.sql_queries.table import Choice, Columns, scaled_values, select_columns
+from polyplane.model.export.sql_queries.text import (
     DIALECTS,
     Dialect,
     Query,

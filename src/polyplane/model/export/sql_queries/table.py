@@ -14,7 +14,14 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.model.export.content import Exported, Scaling
-from polyplane.model.export.sql_text import Dialect, Query, branches, identifier, number, text
+from polyplane.model.export.sql_queries.text import (
+    Dialect,
+    Query,
+    branches,
+    identifier,
+    number,
+    text,
+)
 from polyplane.model.export.table_input import (
     CATEGORY,
     DATE,

@@ -17,17 +17,17 @@ import polyplane as pp
 from benchmarks.tables import TABLES
 from polyplane.engine.order import in_place
 from polyplane.engine.rows.storage import dense_rows
-from polyplane.model.export import sql_query as module
 from polyplane.model.export.export_formats import DIALECTS
-from polyplane.model.export.sql_query import sql_query
-from polyplane.model.export.sql_text import DIALECTS as BY_NAME
-from polyplane.model.export.sql_text import identifier
+from polyplane.model.export.sql_queries import query as module
+from polyplane.model.export.sql_queries.query import sql_query
+from polyplane.model.export.sql_queries.text import DIALECTS as BY_NAME
+from polyplane.model.export.sql_queries.text import identifier
 from polyplane.model.format.model_file import ModelError
 from polyplane.model.many_classes.decomposition import Decomposition
 from polyplane.model.plane_record import record_of
 from tests.exported import largest_part
-from tests.model.export.test_c_header import SET
-from tests.model.export.test_onnx_model import LABELS, X, curved_classes, exported, finished
+from tests.model.export.c_headers.test_header import SET
+from tests.model.export.onnx_graphs.test_model import LABELS, X, curved_classes, exported, finished
 from tests.real_data import raw_table
 
 pytestmark = pytest.mark.compiled
