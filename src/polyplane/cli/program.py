@@ -321,8 +321,11 @@ EXPORT_OPTIONS = [
 
 @_verb("export clicks.model --to onnx -o clicks.onnx")
 @MODEL
-@_option("--to", type=click.Choice([*EXPORT_FORMATS]), help="What to write; without it the name of "
-         "the file says it.")  # fmt: skip
+@_option(
+    "--to",
+    type=click.Choice([*EXPORT_FORMATS]),
+    help="What to write; without it the name of the file says it.",
+)
 @_option("--output", "-o", metavar="FILE", help="The file to write.")
 @_all_of(EXPORT_OPTIONS)
 @with_output

@@ -59,8 +59,9 @@ def sample_of(parts: Sequence[Range], options: ReadOptions, n_bytes: int) -> Lay
     """
     layout = Layout()
     layout.grows = False
-    learn, of_range = _ranges(parts[0]).learn, max(LEAST_SAMPLE, n_bytes // len(parts))
+    learn = _ranges(parts[0]).learn
     assert learn is not None
+    of_range = max(LEAST_SAMPLE, n_bytes // len(parts))
     learn(parts, options, BadRows(skips=True), layout, of_range)
     return layout
 

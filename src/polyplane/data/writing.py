@@ -65,7 +65,8 @@ def write(
     kind = format_written(path, format)
     _check_names(kind, names)
     _check_place(path)
-    form, columns = FORMATS[kind], Columns(names, n_features)
+    form = FORMATS[kind]
+    columns = Columns(names, n_features)
     if form.write_file is not None:
         return form.write_file(path, _checked(chunks), columns)
     assert form.write is not None

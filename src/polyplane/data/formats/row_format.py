@@ -11,9 +11,16 @@ from polyplane.data.formats.csv.reader import CsvOptions
 from polyplane.data.table.layout import AUTO, Layout
 
 __all__ = [
-    "ALL_ROWS", "TABLE", "Columns", "FirstRows", "Range", "Ranges", "ReadOptions", "Reading",
+    "ALL_ROWS",
+    "TABLE",
+    "Columns",
+    "FirstRows",
+    "Range",
+    "Ranges",
+    "ReadOptions",
+    "Reading",
     "RowFormat",
-]  # fmt: skip
+]
 
 ALL_ROWS = 1 << 62  # where all are read
 TABLE = frozenset(option.name for option in fields(CsvOptions))
@@ -47,7 +54,7 @@ class ReadOptions:
         self.of_table()
 
     def of_table(self) -> CsvOptions:
-        """What concerns tables; a single column may stand without brackets."""
+        """Return the options of tables; a single column may stand without brackets."""
         given = {name: getattr(self, name) for name in TABLE}
         for name in ("drop", "text_columns"):
             columns = given[name]
@@ -67,7 +74,7 @@ class Reading(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is known of columns that are written."""
+    """Names and number of the columns that are written."""
 
     names: Sequence[str] | None
     n_features: int | None
@@ -87,7 +94,7 @@ class Range(NamedTuple):
 
     @property
     def is_first(self) -> bool:
-        """Whether the file begins with it."""
+        """Return True if the file begins with it."""
         return self.start == 0
 
 
@@ -123,5 +130,5 @@ class RowFormat:
 
     @property
     def is_table(self) -> bool:
-        """Whether its columns have names."""
+        """Return True if its columns have names."""
         return "label" in self.options

@@ -157,17 +157,19 @@ def _opened(
     name = name_of(source)
     bytes_of: Any = _StandardInput() if _is_piped_in(source) else source
     with open_bytes(bytes_of) as file:
-        kind, rows = options.format, file
+        kind = options.format
+        rows = file
         if kind is None:
             if not _is_plain(file):
                 rows = io.BufferedReader(_Filled(file), LOOKED_AT)
             kind = format_of(name, rows.peek(LOOKED_AT)[:LOOKED_AT])  # type: ignore[attr-defined]
             if kind == LIBSVM.name and options.delimiter is not None:
                 kind = CSV.name
-        form, path = FORMATS[kind], Path(source) if is_path(source) else None
+        form = FORMATS[kind]
         if form.needs_file and not _is_plain(file):
             raise DataError(f"{kind} is not read from a pipe or an archive: unpack it first", name)
         _check_they_concern(options, form, name)
+        path = Path(source) if is_path(source) else None
         yield form, Reading(path, name, rows, options, bad, layout)
 
 

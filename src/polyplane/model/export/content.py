@@ -1,4 +1,4 @@
-"""What a program without Python needs of a fitted classifier: one description for all exports.
+"""A fitted classifier for programs without Python: one description for all exports.
 
 Columns of a table become a row of X (`table_input.py`), which is scaled as the pipeline around the
 classifier asks (`Scaling`). Columns of X are mapped, or multiplied by each other, before planes
@@ -178,7 +178,7 @@ class Exported:
     calibration: float | None  # scores times that are log-probabilities; None: there are none
 
     def summary(self) -> str:
-        """What it is, in words."""
+        """Return the size of the model, in words."""
         if isinstance(self.scorer, Planes):
             parts = f"{self.scorer.n_planes} planes"
         else:

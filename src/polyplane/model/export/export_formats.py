@@ -1,4 +1,4 @@
-"""What fitted models are exported as: one record for each format, and nothing else to register.
+"""The formats of exports, one record for each.
 
 A new format is a file with a function, and a record here: `polyplane.to_<name>` writes it out with
 its parameters, and `polyplane export` takes names, suffixes and options from the record. Modules

@@ -90,9 +90,11 @@ def some_rows(table):
         lines = list(file)
     step = max(1, len(lines) // (N_TRAIN + N_TEST))
     frame = pd.read_csv(
-        io.StringIO("".join([*first, *lines[::step]])), sep=table.separator,
-        skipinitialspace=True, header=0 if table.is_headed else None,
-    )  # fmt: skip
+        io.StringIO("".join([*first, *lines[::step]])),
+        sep=table.separator,
+        skipinitialspace=True,
+        header=0 if table.is_headed else None,
+    )
     frame.columns = [str(name).strip() for name in frame.columns]
     y = frame.pop(str(table.label)).astype(str).str.strip()
     y = (y != "normal").astype(str) if table.file.startswith("nsl_kdd") else y
@@ -135,6 +137,15 @@ def test_all_planes_score_the_same(model, dialect):
     values = values + values / 7
     model = model.set_params(random_state=0, max_iter=2).fit(values, y)
     frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(5)])
+    assert_says_the_same(model, frame, dialect)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_the_portfolio_on_a_matrix_has_the_same_probabilities(dialect):
+    values = np.random.default_rng(0).standard_normal((200, 4)).astype(np.float32)
+    y = (values[:, 0] * values[:, 1] > 0).astype(int) + (values[:, 2] > 1)
+    model = fitted(pp.PolyplaneClassifier(quality=1, random_state=0), values, y)
+    frame = pd.DataFrame(3 * values, columns=[f"x{j}" for j in range(4)])
     assert_says_the_same(model, frame, dialect)
 
 

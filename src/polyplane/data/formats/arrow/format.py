@@ -46,7 +46,8 @@ def _learn(
     parts: Sequence[Range], options: ReadOptions, bad: BadRows, layout: Layout, n_bytes: int
 ) -> None:
     """Learn a layout; files whose columns have other names than the first take no part."""
-    table, text = _first_groups(parts, n_bytes), io.BytesIO()
+    table = _first_groups(parts, n_bytes)
+    text = io.BytesIO()
     with pa.ipc.new_stream(text, table.schema) as stream:
         stream.write_table(table)
     text.seek(0)

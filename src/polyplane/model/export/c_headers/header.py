@@ -124,7 +124,8 @@ def _of_x(exported: Exported) -> dict[str, str]:
 
 def _write_functions(header: Header, exported: Exported, row: str) -> None:
     """What users call, on a row as they hold it."""
-    scorer, table = exported.scorer, exported.table
+    scorer = exported.scorer
+    table = exported.table
     call = {"row": row, "given": row.split("*")[-1]}
     if table is not None:
         header.code(SCORES, **call)

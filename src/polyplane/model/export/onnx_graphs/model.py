@@ -120,7 +120,8 @@ def _scaled(graph: Graph, x: str, scaling: Scaling) -> str:
 
 
 def _class_scores(graph: Graph, x: str, exported: Exported) -> str:
-    scorer, decomposition = exported.scorer, exported.decomposition
+    scorer = exported.scorer
+    decomposition = exported.decomposition
     if not isinstance(scorer, Planes):
         led = leads(graph, x, scorer, exported.n_columns)
         if not decomposition.is_joint:

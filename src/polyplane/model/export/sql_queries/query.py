@@ -113,7 +113,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a column of X, or a direction, adds to the score of each plane."""
+    """The part of the score of each plane that a column of X, or a direction, adds."""
 
     ranks: Lines | None  # None: the value itself
     level: Array  # [plane]: at a rank, or value, of 0
@@ -146,15 +146,18 @@ def _seen_columns(planes: Planes, weights: Array) -> list[Seen]:
     if planes.columns is None:
         return [Seen(None, none, slope, None) for slope in weights]
     assert isinstance(planes.columns, Mapped)
-    table, seen = planes.columns.table, []
+    table = planes.columns.table
+    seen = []
     for j, (factor, shift) in enumerate(zip(table.factors, table.shifts, strict=True)):
-        ranks, n_hats, first = _lines(table, j), int(table.n_hats[j]), int(table.first_hat[j])
+        n_hats = int(table.n_hats[j])
+        first = int(table.first_hat[j])
         slope = float(factor) * weights[j]
-        level, hats = -float(shift) * slope, None
+        level = -float(shift) * slope
+        hats = None
         if n_hats:
             rank = np.linspace(0, 1, n_hats)[:, None]
             hats = float(table.height) * weights[first : first + n_hats] + level + slope * rank
-        seen.append(Seen(ranks, level, slope, hats))
+        seen.append(Seen(_lines(table, j), level, slope, hats))
     return seen
 
 
@@ -228,11 +231,14 @@ def _terms_of_columns(
     query: Query, exported: Exported, planes: Planes, columns: Columns
 ) -> list[list[str]]:
     """Return the terms of each plane over columns that are as they are, or mapped."""
-    scales, dialect = planes.scales.astype(float), query.dialect
+    dialect = query.dialect
+    scales = planes.scales.astype(float)
     seen = _seen_columns(planes, planes.sums.astype(float) * scales)
     constants, terms = _of_choices(dialect, exported, columns.choices, seen)
     constants = constants + planes.constants * scales
-    ranks, places, cells = {}, {}, {}
+    ranks: dict[str, str] = {}
+    places: dict[str, str] = {}
+    cells: dict[str, str] = {}
     for j, own in columns.numbers.items():
         one = seen[j]
         if one.hats is not None and one.ranks is not None:
@@ -262,7 +268,8 @@ def _terms_of_products(
     query: Query, exported: Exported, planes: Planes, columns: Columns
 ) -> list[list[str]]:
     """Return the terms of each plane over columns and products of two columns."""
-    n, ones = exported.n_columns, {}
+    n = exported.n_columns
+    ones = {}
     for choice in columns.choices:
         for j in choice.places:
             if j != NONE:
@@ -275,7 +282,8 @@ def _terms_of_products(
     owns = [columns.numbers[j] for j in range(n)]
     terms = []
     for k in range(planes.n_planes):
-        of_plane, first = [number(planes.constants[k] * planes.scales[k])], n
+        of_plane = [number(planes.constants[k] * planes.scales[k])]
+        first = n
         for j in range(n):
             inner = [number(weights[j, k])]
             inner += [f"{number(weights[first + i, k])} * {owns[i]}" for i in range(j + 1)]
@@ -290,7 +298,8 @@ def _terms_of_products(
 
 def _select_classes(query: Query, exported: Exported, planes: Planes) -> None:
     """Add the scores of classes, called score_0 and so on, and the greatest of them, best_0."""
-    dialect, decomposition = query.dialect, exported.decomposition
+    dialect = query.dialect
+    decomposition = exported.decomposition
     groups = _select_groups(query, planes)
     if decomposition.is_joint:
         scores = groups
@@ -316,8 +325,10 @@ def _scores(exported: Exported) -> list[str]:
 
 def _select_groups(query: Query, planes: Planes) -> list[str]:
     """Add the scores of groups of planes; return those of classes, or of sides of problems."""
-    dialect, spans = query.dialect, list(pairwise(planes.group_starts.tolist()))
-    tops, units = {}, {}
+    dialect = query.dialect
+    spans = list(pairwise(planes.group_starts.tolist()))
+    tops: dict[str, str] = {}
+    units: dict[str, str] = {}
     if any(start == end for start, end in spans):
         all_planes = [f"plane_{k}" for k in range(planes.n_planes)]
         lowest = dialect.call(dialect.least, [*all_planes, number(0.0)])
@@ -386,7 +397,8 @@ def _outputs(query: Query, exported: Exported, keys: Sequence[str]) -> dict[str,
     named = [("label", f"CASE {whens} END")]
     labels = exported.classes.tolist()
     named += [(f"{what}_{label}", one) for label, one in zip(labels, values, strict=True)]
-    taken, outputs = {key.casefold() for key in keys}, {}
+    taken = {key.casefold() for key in keys}
+    outputs: dict[str, str] = {}
     for name, value in named:
         free = name
         while free.casefold() in taken:

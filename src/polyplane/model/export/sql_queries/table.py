@@ -161,7 +161,7 @@ def _select_table(query: Query, table: TableInput, made: Columns) -> None:
 def _numbers(
     dialect: Dialect, table: TableInput, column: TableColumn, k: int, made: Columns
 ) -> dict[str, str]:
-    given, value = f"number_{k}", f"number_{k}"
+    given = value = f"number_{k}"
     if column.is_scaled:
         value = f"({value} - {number(column.origin)}) / {number(column.unit)}"
     near = dialect.single.format(dialect.bounds(value, -table.largest, table.largest))
@@ -169,7 +169,8 @@ def _numbers(
 
 
 def _dates(dialect: Dialect, column: TableColumn, k: int, made: Columns) -> dict[str, str]:
-    given, seconds = f"date_{k}", dialect.seconds.format(f"date_{k}")
+    given = f"date_{k}"
+    seconds = dialect.seconds.format(given)
     moment = f"FLOOR(({seconds}) * {number(1e6)} + {number(0.5)})"
     days = f"({moment} - {number(column.origin)}) / {number(MICROSECONDS_A_DAY)}"
     columns = _filled(column, k, made, given, dialect.single.format(days))
@@ -251,7 +252,9 @@ def _select_statistics(query: Query, table: TableInput, made: Columns) -> None:
         if len(statistic.keys) > 1
     }
     query.select("pairs", pairs)
-    entries, numbers, j = {}, {}, table.end_of_pairs
+    entries: dict[str, str] = {}
+    numbers: dict[str, str] = {}
+    j = table.end_of_pairs
     for k, statistic in enumerate(table.statistics):
         code = f"pair_{k}" if f"pair_{k}" in pairs else f"value_{statistic.keys[0]}"
         entries[f"entry_{k}"] = _entry(code, statistic)

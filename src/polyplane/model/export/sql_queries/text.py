@@ -97,7 +97,7 @@ def _pick_from_list(index: str, values: Array) -> str:
 
 @dataclass(frozen=True)
 class Dialect:
-    """What databases spell differently; `{}` stands for an expression."""
+    """The words of a database; `{}` stands for an expression."""
 
     name: str
     requires: str
