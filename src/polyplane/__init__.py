@@ -43,6 +43,7 @@ _HOMES = {
     "stream": "polyplane.data.reading",
     "to_c": "polyplane.estimator.files.exporting",
     "to_onnx": "polyplane.estimator.files.exporting",
+    "to_sql": "polyplane.estimator.files.exporting",
 }
 _MODULES = {"plots": "polyplane.report.plots"}
 __all__ = ["__version__", *_HOMES, *_MODULES]

@@ -12,13 +12,13 @@ import click
 from polyplane import __version__
 from polyplane.cli.failures import exit_code_of
 from polyplane.cli.light_imports import imported_lightly
+from polyplane.model.export.export_formats import EXPORT_FORMATS
 from polyplane.model.format.algorithm_names import ALGORITHMS
 
 __all__ = ["DEFAULT_ALGORITHM", "program"]
 
 DEFAULT_ALGORITHM = "polyplane"
 SCALES = ("none", "maxabs", "standard")
-EXPORTS = ("onnx", "c")
 FORMATS = ("libsvm", "csv", "parquet", "arrow", "npy", "npz", "idx")
 WRITTEN_FORMATS = FORMATS[:-1]
 OPTIONS, READING, OUTPUT = PANELS = ("Options", "Reading rows", "Output")
@@ -307,14 +307,30 @@ def info(**given: Any) -> int:
     return _run("info", given, needs_estimators=False)
 
 
+EXPORT_OPTIONS = [
+    _option(
+        f"--{option.name}",
+        help=f"{option.help} ({one.title} only.)",
+        type=click.Choice(list(option.choices)) if option.choices else str,
+        multiple=option.is_multiple,
+    )
+    for one in EXPORT_FORMATS.values()
+    for option in one.options
+]
+
+
 @_verb("export clicks.model --to onnx -o clicks.onnx")
 @MODEL
-@_option("--to", type=click.Choice(EXPORTS), help="What to write; without it the name of the file "
-         "says it.")  # fmt: skip
+@_option(
+    "--to",
+    type=click.Choice([*EXPORT_FORMATS]),
+    help="What to write; without it the name of the file says it.",
+)
 @_option("--output", "-o", metavar="FILE", help="The file to write.")
+@_all_of(EXPORT_OPTIONS)
 @with_output
 def export(**given: Any) -> int:
-    """Write a model as ONNX or as C, to predict without polyplane."""
+    """Write a model as ONNX, C or SQL, to predict without polyplane."""
     return _run("export", given, needs_estimators=False)
 
 

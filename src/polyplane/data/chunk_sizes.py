@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from polyplane.data.chunks import Array, Chunk
 
-__all__ = ["joined", "mixed", "rechunked", "widened"]
+__all__ = ["joined", "mixed", "no_rows", "rechunked", "widened"]
 
 LONGEST = np.iinfo(np.int32).max
 
@@ -114,3 +114,8 @@ def _taken_rows(X: Any, rows: Array) -> Any:
     if not isinstance(X, np.ndarray):
         some.has_canonical_format = X.has_canonical_format
     return some
+
+
+def no_rows(width: int) -> Chunk:
+    """Return a chunk without rows."""
+    return Chunk(sp.csr_matrix(np.empty((0, width), np.float32)), np.empty(0))

@@ -13,21 +13,16 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from polyplane.data.chunks import Chunk, DataError
-from polyplane.data.formats.arrow import parquet
-from polyplane.data.formats.arrow import writer as arrow_output
-from polyplane.data.formats.csv import writer as csv_output
-from polyplane.data.formats.libsvm import reader as libsvm_text
-from polyplane.data.formats.numpy import writer as arrays_output
-from polyplane.data.formats.which import format_by_name
+from polyplane.data.formats.row_format import Columns
+from polyplane.data.formats.which import FORMATS, format_by_name
 from polyplane.whole_files import whole_file
 
 __all__ = ["NAMED", "PIPED", "WRITTEN", "format_written", "text_file", "write", "write_to"]
 
-WRITTEN = ("libsvm", "csv", "parquet", "arrow", "npy", "npz")
-PIPED = ("libsvm", "csv", "arrow")  # the others are finished at their beginning
+WRITTEN = tuple(one.name for one in FORMATS.values() if one.write or one.write_file)
+PIPED = tuple(one.name for one in FORMATS.values() if one.write)
+NAMED = tuple(one.name for one in FORMATS.values() if one.is_table)  # columns have names
 BUFFER = 1 << 20  # bytes of a frame of zstd
-COMPRESSIBLE = ("libsvm", "csv")
-NAMED = ("csv", "parquet", "arrow")  # those whose columns have names
 
 
 class _ZstdFrames(io.RawIOBase):
@@ -70,17 +65,13 @@ def write(
     kind = format_written(path, format)
     _check_names(kind, names)
     _check_place(path)
-    checked = _checked(chunks)
-    if kind == "parquet":
-        return parquet.write(path, checked, names)
-    if kind == "npy":
-        return arrays_output.write_npy(path, checked)
+    form = FORMATS[kind]
+    columns = Columns(names, n_features)
+    if form.write_file is not None:
+        return form.write_file(path, _checked(chunks), columns)
+    assert form.write is not None
     with text_file(path) as file:
-        if kind == "npz":
-            return arrays_output.write_npz(file, checked, path)
-        if kind == "arrow":
-            return arrow_output.write(file, checked, names, n_features)
-        return write_to(file, checked, kind, names, n_features)
+        return form.write(file, _checked(chunks), columns)
 
 
 def write_to(
@@ -91,15 +82,11 @@ def write_to(
     n_features: int | None = None,
 ) -> int:
     """Write chunks to an open file or a pipe as LIBSVM text, CSV or an Arrow stream."""
-    if format not in PIPED:
+    to_pipe = FORMATS[format].write if format in PIPED else None
+    if to_pipe is None:
         raise ValueError(f"{format} cannot be written to a pipe, but {', '.join(PIPED)}.")
     _check_names(format, names)
-    checked = _checked(chunks)
-    if format == "libsvm":
-        return _write_text(file, checked)
-    if format == "csv":
-        return csv_output.write(file, checked, names, n_features)
-    return arrow_output.write(file, checked, names, n_features, is_stream=True)
+    return to_pipe(file, _checked(chunks), Columns(names, n_features, is_piped=True))
 
 
 def format_written(path: str | os.PathLike[str], format: str | None = None) -> str:
@@ -111,7 +98,7 @@ def format_written(path: str | os.PathLike[str], format: str | None = None) -> s
         if kind is not None and not format:
             found = f"the name {path.name!r} states the format {kind}"
         raise ValueError(f"{found}, expected one of {', '.join(WRITTEN)} that can be written.")
-    if kind not in COMPRESSIBLE and path.suffix.lower() in COMPRESSORS:
+    if not FORMATS[kind].is_text and path.suffix.lower() in COMPRESSORS:
         raise ValueError(f"{path.name!r} would be compressed twice: leave {path.suffix} out.")
     return kind
 
@@ -156,16 +143,6 @@ def _checked(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         yield chunk
     if is_labelled is None:
         raise ValueError("There are no chunks to write, expected at least one.")
-
-
-def _write_text(file: BinaryIO, chunks: Iterable[Chunk]) -> int:
-    n_rows = 0
-    for chunk in chunks:
-        if not chunk.y.size:
-            raise ValueError("Rows have no labels, which LIBSVM text needs: write another format.")
-        libsvm_text.write(file, chunk.X, chunk.y)
-        n_rows += chunk.X.shape[0]
-    return n_rows
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import json
 import onnx
 import pytest
 
-from polyplane import ModelError, load, to_c
+from polyplane import ModelError, load, to_c, to_sql
 from tests.cli.documented import check
 
 
@@ -56,3 +56,19 @@ def test_exports_of_tables_take_their_columns(call, tmp_path):
     assert call("export", model, "-o", tmp_path / "m.h").code == 0
     assert (tmp_path / "m.h").read_text() == to_c(load(model), name="m")
     assert "const char *town;" in (tmp_path / "m.h").read_text()
+
+
+def test_sql_takes_its_options_from_the_command_line(call, files, tmp_path):
+    out = tmp_path / "m.sql"
+    given = ["--dialect", "sqlite", "--table", "clicks", "--keys", "id", "--keys", "day"]
+    assert call("export", files / "named.model", "-o", out, *given).code == 0
+    model = load(files / "named.model")
+    expected = to_sql(model, dialect="sqlite", table="clicks", keys=["id", "day"])
+    assert out.read_text() == expected
+
+
+def test_an_option_of_another_format_is_refused(call, files, tmp_path):
+    done = call("export", files / "named.model", "-o", tmp_path / "m.onnx", "--table", "clicks")
+    assert done.code == 2
+    assert "--table is not an option of ONNX: leave it out." in done.err
+    assert not (tmp_path / "m.onnx").exists()

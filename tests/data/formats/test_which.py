@@ -1,5 +1,6 @@
 """Sources find their reader, by name and by content, and options find their format."""
 
+import dataclasses
 import gzip
 import io
 import os
@@ -9,18 +10,21 @@ import threading
 import numpy as np
 import pytest
 
+from polyplane.cli import program
 from polyplane.data.chunks import BadRows, Chunk, DataError
 from polyplane.data.formats.which import (
     FORMATS,
+    ReadOptions,
     chunks_of,
     files_of,
+    format_by_name,
     format_of,
     read_options,
     settled_by,
 )
 from polyplane.data.reading import read
 from polyplane.data.table.layout import Layout
-from polyplane.data.writing import write
+from polyplane.data.writing import WRITTEN, write
 from tests.data.compressions import BY_SUFFIX
 
 X = np.array([[1, 0, 2], [0, 3, 0], [4, 0, 5], [6, 7, 0]], np.float32)
@@ -256,3 +260,24 @@ def test_rows_without_entries_wait_for_the_width(tmp_path):
     chunks = list(chunks_of(path, 1, read_options({}), BadRows(), Layout(), {}))
     assert [chunk.X.shape for chunk in chunks] == [(1, 4)] * 4
     assert [chunk.y.tolist() for chunk in chunks] == [[1], [2], [3], [4]]
+
+
+# ---- one record for each format --------------------------------------------------------------
+
+
+def test_options_of_formats_are_options_of_reading():
+    known = {option.name for option in dataclasses.fields(ReadOptions)}
+    assert all(form.options <= known for form in FORMATS.values())
+
+
+def test_each_suffix_states_one_format():
+    suffixes = [suffix for form in FORMATS.values() for suffix in form.suffixes]
+    assert len(set(suffixes)) == len(suffixes)
+    assert [format_by_name(f"rows{suffix}.gz") for suffix in suffixes] == [
+        form.name for form in FORMATS.values() for _ in form.suffixes
+    ]
+
+
+def test_the_command_line_offers_all_formats():
+    assert tuple(FORMATS) == program.FORMATS
+    assert program.WRITTEN_FORMATS == WRITTEN

@@ -26,7 +26,7 @@ from polyplane.data.table.layout import Layout
 from polyplane.data.table.texts import MISSING_TEXTS
 from polyplane.estimator.files.exported_tables import exported_table
 from polyplane.estimator.files.saving import SavedModel, write_model
-from polyplane.model.export.c_table import KEYWORDS, field_names
+from polyplane.model.export.c_headers.table import KEYWORDS, field_names
 from polyplane.model.export.table_input import TableColumn
 from polyplane.model.format.model_file import ModelError
 from tests.data.table.test_raw_tables import TABLES, read_by_pandas, read_by_polars

@@ -333,7 +333,7 @@ def test_models_that_are_not_fitted_are_refused(export, pegasos):
 
 def test_without_onnx_the_error_says_what_to_install(pegasos, monkeypatch):
     for module in [
-        name for name in sys.modules if name.startswith("polyplane.model.export.onnx_model")
+        name for name in sys.modules if name.startswith("polyplane.model.export.onnx_graphs.model")
     ]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "onnx", None)

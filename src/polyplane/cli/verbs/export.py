@@ -1,6 +1,5 @@
 """`polyplane export`: a model for where there is no polyplane."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,32 +8,41 @@ from polyplane.cli.input.model_input import layout_of
 from polyplane.cli.output.screen import Screen
 from polyplane.estimator.files.exported_tables import exported_table
 from polyplane.model.export.content import Exported
-from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
+from polyplane.model.export.export_formats import EXPORT_FORMATS, ExportFormat
+from polyplane.model.export.exporting import export, exported_of
 from polyplane.model.format.prediction_part import read_fitted, refusing
 from polyplane.model.prediction import FittedModel
 
 __all__ = ["run"]
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {"onnx": exported_as_onnx, "c": exported_as_c}
-BY_SUFFIX = {".onnx": "onnx", ".c": "c", ".h": "c"}
 MOST_NAMED = 10  # columns in a sentence
 
 
-def run(screen: Screen, *, model: str, to: str | None, output: str | None) -> None:
+def run(screen: Screen, *, model: str, to: str | None, output: str | None, **given: Any) -> None:
     """Write it in another form."""
     if output is None:
         raise CallError("The file to write is missing: name it with -o.")
-    target = to or BY_SUFFIX.get(Path(output).suffix.lower())
-    if target is None or target not in FUNCTIONS:
-        found = f"--to is {to!r}" if to else f"{output!r} states no form"
-        raise CallError(f"{found}, expected one of {', '.join(FUNCTIONS)}: say --to.")
+    target = _format_of(to, output)
+    options = {name: value for name, value in given.items() if value not in (None, ())}
+    for name in options.keys() - {option.name for option in target.options}:
+        raise CallError(f"--{name} is not an option of {target.title}: leave it out.")
     exported = _exported(read_fitted(model), model)
-    FUNCTIONS[target](exported, output)
+    export(exported, target, output, **options)
     n_bytes = Path(output).stat().st_size
-    screen.say(f"Wrote {output}: {n_bytes:,} bytes of {target}.")
+    screen.say(f"Wrote {output}: {n_bytes:,} bytes of {target.name}.")
     if exported.table is not None:
         screen.say(f"It takes {_columns_in_words(exported)}.")
-    screen.result({"output": output, "to": target, "bytes": n_bytes})
+    screen.result({"output": output, "to": target.name, "bytes": n_bytes})
+
+
+def _format_of(to: str | None, output: str) -> ExportFormat:
+    """Return the format that --to, or the name of the file, states."""
+    suffix = Path(output).suffix.lower()
+    for one in EXPORT_FORMATS.values():
+        if one.name == to or (to is None and suffix in one.suffixes):
+            return one
+    found = f"--to is {to!r}" if to else f"{output!r} states no form"
+    raise CallError(f"{found}, expected one of {', '.join(EXPORT_FORMATS)}: say --to.")
 
 
 def _exported(fitted: FittedModel, path: str) -> Exported:

@@ -1,4 +1,4 @@
-"""Fitted classifiers for programs without Python: as ONNX, or as C."""
+"""Fitted classifiers for programs without Python: as ONNX, as C, or as SQL."""
 
 import os
 from collections.abc import Sequence
@@ -15,11 +15,12 @@ from polyplane.estimator.fitting.thread_safety import view_of
 from polyplane.estimator.input.tables import TableRows, layout_of, width_of
 from polyplane.estimator.kernel_classifier import KernelClassifier
 from polyplane.model.export.content import Exported
-from polyplane.model.export.exporting import exported_as_c, exported_as_onnx, exported_of
+from polyplane.model.export.export_formats import EXPORT_FORMATS
+from polyplane.model.export.exporting import export, exported_of
 from polyplane.model.format.model_file import ModelError
 from polyplane.model.input.scaling import Scaler
 
-__all__ = ["to_c", "to_onnx"]
+__all__ = ["to_c", "to_onnx", "to_sql"]
 
 
 def to_onnx(
@@ -36,7 +37,7 @@ def to_onnx(
     `probabilities`. `column_names` go into the metadata; without them those that `model` was
     fitted with.
     """
-    return exported_as_onnx(_exported(model, column_names), path)
+    return export(_exported(model, column_names), EXPORT_FORMATS["onnx"], path)
 
 
 def to_c(
@@ -54,7 +55,45 @@ def to_c(
     for each column. `column_names` become NAME_COLUMNS; without them those that `model` was fitted
     with.
     """
-    return exported_as_c(_exported(model, column_names), path, name)
+    text: str = export(_exported(model, column_names), EXPORT_FORMATS["c"], path, name=name)
+    return text
+
+
+def to_sql(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    dialect: str = "duckdb",
+    table: str | Sequence[str] = "rows",
+    keys: str | Sequence[str] = (),
+    column_names: Sequence[str] | None = None,
+) -> str:
+    """Return the model as one SELECT statement, written to `path` where one is given.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted classifier of planes, or a pipeline, as in `to_onnx`.
+    path : path, optional
+        The file to write.
+    dialect : {"duckdb", "sqlite", "postgres"}, default="duckdb"
+        The database that is to run the statement.
+    table : str or sequence of str, default="rows"
+        The table of the rows; with a schema, ("schema", "table").
+    keys : str or sequence of str, optional
+        Columns of the table that the statement hands on, such as an identifier.
+    column_names : sequence of str, optional
+        Names of the columns in the table. Without them those that `model` was fitted with, or
+        x0, x1, ...
+
+    Returns
+    -------
+    str
+        The statement. For each row of the table it gives the keys, `label`, and
+        `probability_<class>` for each class; `score_<class>` where the model has no probabilities.
+    """
+    options = {"dialect": dialect, "table": table, "keys": keys}
+    text: str = export(_exported(model, column_names), EXPORT_FORMATS["sql"], path, **options)
+    return text
 
 
 def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:

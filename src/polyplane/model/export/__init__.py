@@ -1,1 +1,1 @@
-"""A fitted classifier for programs without Python: ONNX and C."""
+"""A fitted classifier for programs without Python: ONNX, C and SQL."""

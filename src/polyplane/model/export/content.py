@@ -1,21 +1,25 @@
-"""What a program without Python needs of a fitted classifier, whatever its machine.
+"""A fitted classifier for programs without Python: one description for all exports.
 
-Columns of a table become a row of X (`table_input.py`). It is scaled as the pipeline around the
-classifier asks, seen as its planes see rows, and scored by its record. `onnx_model.py` and
-`c_header.py` write that down, each in its own language, and know nothing of machines: only kinds of
-rows, of records and of kernels.
+Columns of a table become a row of X (`table_input.py`), which is scaled as the pipeline around the
+classifier asks (`Scaling`). Columns of X are mapped, or multiplied by each other, before planes
+score them (`Planes`); groups of planes, or support vectors, score classes (`Decomposition`). All of
+it is values, which the folders beside this file write down, each in its own language, without
+knowing anything of estimators.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.engine.jit import jit
+from polyplane.engine.rows.mapped import ColumnTable, MappedRows
 from polyplane.engine.rows.products import HashedRows, Poly2Rows, hashed_column
-from polyplane.engine.rows.storage import matrix_of
+from polyplane.engine.rows.storage import DenseRows, matrix_of
+from polyplane.engine.rows.turned import Turn, TurnedRows
 from polyplane.model.export.table_input import TableInput
 from polyplane.model.format.model_file import ModelError
 from polyplane.model.kernels.kernel_record import KernelRecord
@@ -25,16 +29,15 @@ from polyplane.model.plane_record import PlaneRecord
 
 __all__ = [
     "Exported",
+    "Mapped",
+    "Planes",
+    "Products",
     "Scaling",
     "Support",
     "formula_of",
-    "group_starts",
-    "plane_constants",
-    "plane_features",
-    "product_features",
+    "planes_of",
     "sides_of_problems",
     "support_of",
-    "with_some_plane",
 ]
 
 
@@ -51,55 +54,104 @@ class Scaling(NamedTuple):
         return self.shift is None
 
 
-@dataclass(frozen=True)
-class Exported:
-    """A fitted classifier for another program."""
-
-    title: str  # name of the estimator
-    n_columns: int
-    column_names: Sequence[str]  # empty where columns have none
-    classes: Array  # labels by rank
-    scalings: Sequence[Scaling]
-    record: PlaneRecord | KernelRecord
-    rows: Any  # a row of zeros as finished planes see it, or None where there are no planes
-    has_probabilities: bool
-    table: TableInput | None = None  # where X is made of the columns of a table
-
-    def summary(self) -> str:
-        """What it is, in words."""
-        if isinstance(self.record, PlaneRecord):
-            parts = f"{self.record.n_planes} planes"
-        else:
-            parts = f"{self.record.support.size} support vectors"
-        n_columns = self.n_columns if self.table is None else len(self.table.columns)
-        return f"{self.title}: {n_columns} columns, {self.classes.size} classes, {parts}"
-
-
 # ---- planes ------------------------------------------------------------------------------
 
 
-def with_some_plane(record: PlaneRecord) -> PlaneRecord:
-    """The record, where it has no planes with one of zeros that is in no group."""
-    if record.n_planes:
-        return record
-    no_group = np.full(1, record.n_groups, np.int32)
-    return replace(record, scales=np.ones(1, np.float32), group=no_group)
+class Mapped(NamedTuple):
+    """Columns that are mapped, with directions through their ranks behind them."""
+
+    table: ColumnTable
+    turn: Turn | None
 
 
-def group_starts(record: PlaneRecord) -> Array:
-    """Where the planes of each group begin, and the end of the last."""
-    return np.searchsorted(record.group, np.arange(record.n_groups + 1))
+class Products(NamedTuple):
+    """Columns and products of two columns, by factors."""
+
+    linear: np.float32
+    square: np.float32
+    cross: np.float32
+    n_hash: int  # 0: products are not hashed
 
 
-def plane_features(record: PlaneRecord) -> Array:
-    """The sums of all planes, by feature without the constant."""
-    return record.sums[1:, : record.n_planes]
+@dataclass(frozen=True)
+class Planes:
+    """Planes over columns that are as they are, mapped, or multiplied, and groups of planes."""
+
+    columns: Mapped | Products | None  # None: as they are
+    sums: Array  # [feature, plane] float32, without the constant feature
+    constants: Array  # [plane] float32: what the constant feature adds
+    scales: Array  # [plane] float32: of sums with constants
+    group_starts: Array  # [group + 1]: where the planes of each group begin, and the end
+    group_weights: Array | None  # [group] float32
+    is_soft: bool  # a group scores the log of a sum of exponentials, not its best plane's score
+    empty_score: float  # of a group without planes; minus infinity: it must not win
+    n_units: int  # groups that are added up
+    n_estimators: int  # whose sums are averaged
+
+    @property
+    def n_planes(self) -> int:
+        """Return the number of planes."""
+        return self.scales.size
+
+    @cached_property
+    def group_sizes(self) -> Array:
+        """Return the number of planes in each group."""
+        return np.diff(self.group_starts)
+
+    def of_products(self, n_columns: int) -> Array:
+        """Return the planes over columns, then over products of two columns, by feature.
+
+        Product x_i x_j, i <= j, comes by j, then by i. Factors and signs of hashes are taken in.
+        """
+        assert isinstance(self.columns, Products)
+        j, i = np.tril_indices(n_columns)
+        starts = np.arange(n_columns) * np.arange(3, n_columns + 3) // 2  # as `n_mapped` counts
+        columns = np.concatenate([starts, starts[j] + 1 + i])
+        factors = np.full(columns.size, self.columns.cross, np.float32)
+        factors[:n_columns] = self.columns.linear
+        factors[n_columns:][i == j] = self.columns.square
+        if self.columns.n_hash:
+            place, sign = np.empty_like(columns), np.empty_like(factors)
+            _hash_columns(columns, self.columns.n_hash, place, sign)
+            columns, factors = place, factors * sign
+        features: Array = self.sums[columns] * factors[:, None]
+        return features
 
 
-def plane_constants(record: PlaneRecord, rows: Any) -> Array:
-    """What the constant feature adds to the sum of each plane."""
-    constants: Array = record.sums[0, : record.n_planes] * np.float32(rows.constant)
-    return constants
+def planes_of(record: PlaneRecord, rows: Any) -> Planes:
+    """Return the planes of a record; `rows` are any rows as these planes see them.
+
+    A record without planes has one of zeros that is in no group.
+    """
+    n_planes, scales = record.n_planes, record.scales
+    if n_planes == 0:
+        n_planes, scales = 1, np.ones(1, np.float32)
+    return Planes(
+        columns=_columns_of(rows),
+        sums=record.sums[1:, :n_planes],
+        constants=record.sums[0, :n_planes] * np.float32(rows.constant),
+        scales=scales,
+        group_starts=np.searchsorted(record.group, np.arange(record.n_groups + 1)),
+        group_weights=record.group_weights,
+        is_soft=record.is_soft,
+        empty_score=record.empty_score,
+        n_units=record.n_units,
+        n_estimators=record.n_estimators,
+    )
+
+
+def _columns_of(rows: Any) -> Mapped | Products | None:
+    """Return what rows do to columns before planes see them."""
+    if isinstance(rows, DenseRows):
+        return None
+    if isinstance(rows, MappedRows):
+        turn = rows.base.table if isinstance(rows.base, TurnedRows) else None
+        return Mapped(rows.table, turn)
+    base = rows.base if isinstance(rows, HashedRows) else rows
+    if not isinstance(base, Poly2Rows):
+        raise ModelError(f"planes over {type(rows).__name__} cannot be exported")
+    n_hash = rows.totals.size if isinstance(rows, HashedRows) else 0
+    return Products(base.linear, base.square, base.cross, n_hash)
 
 
 @jit
@@ -108,27 +160,31 @@ def _hash_columns(columns: Any, n_hash: Any, place: Any, sign: Any) -> None:
         place[k], sign[k] = hashed_column(columns[k], n_hash)
 
 
-def product_features(record: PlaneRecord, rows: Poly2Rows | HashedRows, n_columns: int) -> Array:
-    """The planes over columns, then products of two, by feature: those of rows of products.
-
-    Product x_i x_j, i <= j, comes by j, then by i. Factors and signs of hashes are taken in.
-    """
-    base: Any = rows.base if isinstance(rows, HashedRows) else rows
-    j, i = np.tril_indices(n_columns)
-    starts = np.arange(n_columns) * np.arange(3, n_columns + 3) // 2  # as `n_mapped` counts
-    columns = np.concatenate([starts, starts[j] + 1 + i])
-    factors = np.full(columns.size, base.cross, np.float32)
-    factors[:n_columns] = base.linear
-    factors[n_columns:][i == j] = base.square
-    if isinstance(rows, HashedRows):
-        place, sign = np.empty_like(columns), np.empty_like(factors)
-        _hash_columns(columns, rows.totals.size, place, sign)
-        columns, factors = place, factors * sign
-    features: Array = plane_features(record)[columns] * factors[:, None]
-    return features
+# ---- the whole ---------------------------------------------------------------------------
 
 
-# ---- classes -----------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Exported:
+    """A fitted classifier for another program."""
+
+    title: str  # name of the estimator
+    n_columns: int  # of X
+    column_names: Sequence[str]  # empty where columns have none
+    classes: Array  # labels by rank
+    table: TableInput | None  # where X is made of the columns of a table
+    scalings: Sequence[Scaling]  # of X
+    scorer: Planes | KernelRecord
+    decomposition: Decomposition  # from scores of groups or problems to those of classes
+    calibration: float | None  # scores times that are log-probabilities; None: there are none
+
+    def summary(self) -> str:
+        """Return the size of the model, in words."""
+        if isinstance(self.scorer, Planes):
+            parts = f"{self.scorer.n_planes} planes"
+        else:
+            parts = f"{self.scorer.support.size} support vectors"
+        n_columns = self.n_columns if self.table is None else len(self.table.columns)
+        return f"{self.title}: {n_columns} columns, {self.classes.size} classes, {parts}"
 
 
 def sides_of_problems(decomposition: Decomposition) -> Array:

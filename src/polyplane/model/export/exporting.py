@@ -1,27 +1,24 @@
-"""Fitted models written for other programs: as ONNX, or as a header of C."""
+"""Fitted models written for other programs, in one of `export_formats.py`."""
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polyplane import __version__
 from polyplane.engine.rows.storage import dense_rows
-from polyplane.model.export.c_header import c_header
-from polyplane.model.export.content import Exported, Scaling, with_some_plane
+from polyplane.model.export.content import Exported, Planes, Scaling, planes_of
+from polyplane.model.export.export_formats import ExportFormat
 from polyplane.model.export.table_input import TableInput
 from polyplane.model.format.model_file import ModelError
 from polyplane.model.input.scaling import Scaler
+from polyplane.model.kernels.kernel_record import KernelRecord
 from polyplane.model.plane_record import PlaneRecord
 from polyplane.model.prediction import FittedModel
 from polyplane.whole_files import whole_file
 
-__all__ = ["exported_as_c", "exported_as_onnx", "exported_of"]
-
-Path_ = str | os.PathLike[str] | None
+__all__ = ["export", "exported_of"]
 
 
 def exported_of(
@@ -42,20 +39,25 @@ def exported_of(
             "for each"
         )
     wide = model.of_all_columns()
-    record, rows = wide.record, None
-    if isinstance(record, PlaneRecord) and wide.features is not None:
+    record = wide.record
+    scorer: Planes | KernelRecord
+    if isinstance(record, PlaneRecord):
+        assert wide.features is not None
         zeros = dense_rows(np.zeros((1, model.n_columns), np.float32), wide.features.constant)
-        record, rows = with_some_plane(record), wide.features.seen(zeros)
+        scorer = planes_of(record, wide.features.seen(zeros))
+        calibration = record.calibration if model.has_probabilities else None
+    else:
+        scorer, calibration = record, None
     return Exported(
         title=model.title,
         n_columns=model.n_columns,
         column_names=[str(name) for name in column_names],
         classes=model.labels,
-        scalings=[_scaling(scaler) for scaler in scalers],
-        record=record,
-        rows=rows,
-        has_probabilities=model.has_probabilities,
         table=table,
+        scalings=[_scaling(scaler) for scaler in scalers],
+        scorer=scorer,
+        decomposition=record.decomposition,
+        calibration=calibration,
     )
 
 
@@ -69,22 +71,29 @@ def _scaling(scaler: Scaler) -> Scaling:
     return Scaling(shift, scale, limits)
 
 
-def exported_as_onnx(exported: Exported, path: Path_ = None) -> Any:
-    """As an `onnx.ModelProto`, written to `path` where one is given."""
+def export(
+    exported: Exported, to: ExportFormat, path: str | os.PathLike[str] | None, **options: Any
+) -> Any:
+    """Return the model in a format, written to `path` unless that is None."""
+    known = [option.name for option in to.options]
+    for name in options:
+        if name not in known:
+            raise ModelError(f"{to.title} has no option {name!r}, expected one of {known}")
     try:
-        from polyplane.model.export.onnx_model import onnx_model  # noqa: PLC0415 an extra, slow to load
+        make = to.maker()
     except ImportError as error:
-        problem = "the model cannot be written as ONNX: `pip install polyplane[onnx]` first"
-        raise ModelError(problem) from error
-    _check_unicode(exported)
-    made = onnx_model(exported, __version__)
+        problem = f"the model cannot be written as {to.title}"
+        raise ModelError(f"{problem}: `pip install polyplane[{to.extra}]` first") from error
+    if to.is_unicode:
+        _check_unicode(exported, to.title)
+    made = make(exported, path, **options)
     if path is not None:
-        _write(path, made.SerializeToString())
+        _write(path, made.encode() if isinstance(made, str) else made.SerializeToString())
     return made
 
 
-def _check_unicode(exported: Exported) -> None:
-    """ONNX holds text as UTF-8 alone."""
+def _check_unicode(exported: Exported, title: str) -> None:
+    """Refuse texts that UTF-8 does not have."""
     table = [] if exported.table is None else exported.table.columns
     texts = [("label", label) for label in exported.classes.tolist()]
     texts += [("column", name) for name in exported.column_names]
@@ -94,30 +103,9 @@ def _check_unicode(exported: Exported) -> None:
             str(text).encode()
         except UnicodeEncodeError:
             raise ModelError(
-                f"{what} {text!r} is not Unicode, which ONNX cannot hold: rename it before fitting"
+                f"{what} {text!r} is not Unicode, which {title} cannot hold: rename it before "
+                "fitting"
             ) from None
-
-
-def exported_as_c(exported: Exported, path: Path_ = None, name: str | None = None) -> str:
-    """As a header of C99 or C++, written to `path` where one is given."""
-    text = c_header(exported, _c_name(path, name), __version__)
-    if path is not None:
-        _write(path, text.encode())
-    return text
-
-
-def _c_name(path: Path_, name: str | None) -> str:
-    """With what names of functions begin: as given, or made of the file's name."""
-    if name is None:
-        stem = "polyplane" if path is None else Path(path).name.split(".")[0]
-        name = re.sub(r"\W", "_", stem, flags=re.ASCII)
-        name = name if name[:1].isalpha() else f"model_{name}"
-    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
-        raise ModelError(
-            f"name is {name!r}, with which names in C cannot begin: use letters, digits and "
-            "underscores, a letter first"
-        )
-    return name
 
 
 def _write(path: str | os.PathLike[str], content: bytes) -> None:

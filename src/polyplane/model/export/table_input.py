@@ -1,7 +1,8 @@
 """The columns of a table as another program reads them: what each of them becomes in X.
 
-`estimator/files/exported_tables.py` makes it of a layout; `onnx_table.py` and `c_table.py` write
-it down. A table of nothing but numbers is read as rows of numbers, any other column by column.
+`estimator/files/exported_tables.py` makes it of a layout; a `table.py` in each of the folders
+beside this file writes it down. A table of nothing but numbers is read as rows of numbers, any
+other column by column.
 """
 
 from collections.abc import Mapping, Sequence

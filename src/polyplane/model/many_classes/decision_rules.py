@@ -1,4 +1,4 @@
-"""How leads of problems become scores of classes: one entry for each rule, in three languages.
+"""How leads of problems become scores of classes: one entry for each rule, in four languages.
 
 ovr     for each class a lead over the rest: that is its score
 margin  each pair's lead, cut to [-1, 1], is added to one class and taken from the other
@@ -22,8 +22,10 @@ from polyplane.arrays import Array
 __all__ = ["RULES", "DecisionRule", "rule_of"]
 
 TIE_BREAK = 0.2  # most that leads can add to votes, which differ by one half at least
+MOST_LOG = 700.0  # whose exponential is finite
 DOUBT = 0.05  # a pair that is sure and wrong must not outweigh all others: its log is -3, not -lead
 AddedUp = Callable[[Any, Any], Any]  # of gains of second and of first sides, scores of classes
+Bounds = Callable[[str, float, float], str]  # SQL of a value that is kept within two numbers
 
 
 class DecisionRule(ABC):
@@ -39,6 +41,10 @@ class DecisionRule(ABC):
     @abstractmethod
     def onnx(self, graph: Any, leads: str, kind: type, added_up: AddedUp, n_classes: int) -> str:
         """Return class scores of leads of a NumPy type, rows of X by problems."""
+
+    @abstractmethod
+    def sql(self, lead: str, bounds: Bounds, n_classes: int) -> tuple[str, str]:
+        """Return what a lead adds to the scores of the second and of the first side's class."""
 
     def c_constants(self, n_classes: int) -> dict[str, Any]:
         """Macros of its C, by name without NAME_."""
@@ -60,6 +66,9 @@ class OverRest(DecisionRule):
     def onnx(self, graph: Any, leads: str, kind: type, added_up: AddedUp, n_classes: int) -> str:
         scores: str = added_up(leads, None)
         return scores
+
+    def sql(self, lead: str, bounds: Bounds, n_classes: int) -> tuple[str, str]:
+        return lead, f"-{lead}"
 
 
 class Margin(DecisionRule):
@@ -85,6 +94,10 @@ class Margin(DecisionRule):
         cut = graph.add("Clip", leads, np.array(-1, kind), np.array(1, kind))
         margins: str = added_up(cut, graph.add("Neg", cut))
         return margins
+
+    def sql(self, lead: str, bounds: Bounds, n_classes: int) -> tuple[str, str]:
+        cut = bounds(lead, -1.0, 1.0)
+        return cut, f"(-{cut})"
 
 
 class Vote(Margin):
@@ -121,6 +134,12 @@ class Vote(Margin):
         scores: str = graph.add("Add", votes, graph.add("Mul", margins, share))
         return scores
 
+    def sql(self, lead: str, bounds: Bounds, n_classes: int) -> tuple[str, str]:
+        cut, _ = super().sql(lead, bounds, n_classes)
+        vote = f"CASE WHEN {lead} < 0 THEN -0.5e0 WHEN {lead} > 0 THEN 0.5e0 ELSE 0e0 END"
+        gain = f"({vote} + {TIE_BREAK / n_classes:e} * {cut})"
+        return gain, f"(-{gain})"
+
     def c_constants(self, n_classes: int) -> dict[str, Any]:
         return {"TIE_BREAK": np.float32(TIE_BREAK / n_classes)}
 
@@ -153,6 +172,11 @@ class Soft(DecisionRule):
         )
         scores: str = added_up(second, first)
         return scores
+
+    def sql(self, lead: str, bounds: Bounds, n_classes: int) -> tuple[str, str]:
+        near = bounds(lead, -MOST_LOG, MOST_LOG)
+        second, first = (f"LN({DOUBT:e} + 1e0 / (1e0 + EXP({sign}{near})))" for sign in ("-", ""))
+        return second, first
 
     def c_constants(self, n_classes: int) -> dict[str, Any]:
         return {"DOUBT": np.float64(DOUBT)}

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def write_npy(path: Path, chunks: Iterable[Chunk]) -> int:
     return n_rows
 
 
-def write_npz(file: BinaryIO, chunks: Iterable[Chunk], path: Path) -> int:
+def write_npz(path: Path, chunks: Iterable[Chunk]) -> int:
     """Write rows and labels to an archive; return how many rows."""
     held: list[Chunk] = []
     for chunk in chunks:
@@ -71,7 +71,8 @@ def write_npz(file: BinaryIO, chunks: Iterable[Chunk], path: Path) -> int:
             "indices": X.indices, "indptr": X.indptr, "format": np.array(b"csr"),
             "shape": np.array(X.shape), "data": X.data.astype(np.float32, copy=False),
         }  # fmt: skip
-    np.savez_compressed(file, **arrays)
+    with whole_file(path) as file:
+        np.savez_compressed(file, **arrays)
     return int(X.shape[0])
 
 

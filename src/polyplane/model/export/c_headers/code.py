@@ -1,8 +1,8 @@
-"""The C of exported classifiers: functions that read the tables which `c_header.py` writes.
+"""The C of exported classifiers: functions that read the tables which `c_headers/header.py` writes.
 
 `name_` begins the names of functions, `NAME_` those of macros and tables. `$real` is the type of
 leads, float where they come from planes and double where they come from kernels. Rows that users
-give are `$row`, called `$given`: numbers, or the columns of a table (`c_table.py`). The C of single
+give are `$row`, called `$given`: numbers, or the columns of a table (`table.py`). The C of single
 kernels and rules is in `model/kernels/kernel_formulas.py` and
 `model/many_classes/decision_rules.py`.
 """

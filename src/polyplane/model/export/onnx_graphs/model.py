@@ -8,22 +8,23 @@ Numbers  float32 like the engine's, in the order of the runtime's sums: scores d
 """
 
 import json
+import os
 from typing import Any
 
 import numpy as np
 from onnx import ModelProto, TensorProto, helper
 
+from polyplane import __version__
 from polyplane.arrays import Array
-from polyplane.model.export.content import Exported, Scaling, sides_of_problems
-from polyplane.model.export.onnx_graph import Graph
-from polyplane.model.export.onnx_kernels import leads
-from polyplane.model.export.onnx_planes import group_scores, plane_scores
-from polyplane.model.export.onnx_table import ROWS, input_names, table_inputs, table_rows
+from polyplane.model.export.content import Exported, Planes, Scaling, sides_of_problems
+from polyplane.model.export.onnx_graphs.graph import Graph
+from polyplane.model.export.onnx_graphs.kernels import leads
+from polyplane.model.export.onnx_graphs.planes import group_scores, plane_scores
+from polyplane.model.export.onnx_graphs.table import ROWS, input_names, table_inputs, table_rows
 from polyplane.model.many_classes.decision_rules import rule_of
 from polyplane.model.many_classes.decomposition import Decomposition
-from polyplane.model.plane_record import PlaneRecord
 
-__all__ = ["onnx_model"]
+__all__ = ["as_onnx", "onnx_model"]
 
 OPSET, IR_VERSION = 17, 8  # what ONNX Runtime has read since 1.12
 DOMAINS = {"ai.onnx.ml": 3, "com.microsoft": 1}  # of operators for text
@@ -33,6 +34,11 @@ OUTPUTS = {
     "probabilities": "probability of each class, in the same order",
 }
 LARGEST = np.finfo(np.float32).max
+
+
+def as_onnx(exported: Exported, path: str | os.PathLike[str] | None) -> ModelProto:
+    """Return the model; ONNX does not depend on the name of its file."""
+    return onnx_model(exported, __version__)
 
 
 def onnx_model(exported: Exported, version: str) -> ModelProto:
@@ -49,8 +55,8 @@ def onnx_model(exported: Exported, version: str) -> ModelProto:
     graph.add("Gather", labels, best, result="label")
     by_class = ["N", int(exported.classes.size)]
     outputs = [_value("label", labels, ["N"]), _value("scores", np.float32(0), by_class)]
-    if isinstance(exported.record, PlaneRecord) and exported.has_probabilities:
-        _probabilities(graph, scores, exported.record)
+    if exported.calibration is not None:
+        _probabilities(graph, scores, exported.calibration)
         outputs.append(_value("probabilities", np.float32(0), by_class))
     inputs = [_value(ROWS, np.float32(0), ["N", exported.n_columns])]
     if table is not None:
@@ -114,15 +120,16 @@ def _scaled(graph: Graph, x: str, scaling: Scaling) -> str:
 
 
 def _class_scores(graph: Graph, x: str, exported: Exported) -> str:
-    record = exported.record
-    decomposition = record.decomposition
-    if not isinstance(record, PlaneRecord):
-        led = leads(graph, x, record, exported.n_columns)
+    scorer = exported.scorer
+    decomposition = exported.decomposition
+    if not isinstance(scorer, Planes):
+        led = leads(graph, x, scorer, exported.n_columns)
         if not decomposition.is_joint:
             return _of_leads(graph, led, np.float64, decomposition)
         is_second = np.isin(np.arange(decomposition.n_classes), decomposition.ranks[1:2])
         return graph.cast(graph.add("Mul", led, is_second.astype(np.float64)), np.float32)
-    groups = group_scores(graph, plane_scores(graph, x, record, exported), record)
+    planes = plane_scores(graph, x, scorer, exported.n_columns)
+    groups = group_scores(graph, planes, scorer)
     if decomposition.is_joint:
         return groups
     sides = graph.add("Reshape", groups, np.array([0, decomposition.n_groups() // 2, 2]))
@@ -160,9 +167,9 @@ def _added_up(
     return graph.cast(graph.add("ReduceSum", of_classes, np.array([1]), keepdims=0), np.float32)
 
 
-def _probabilities(graph: Graph, scores: str, record: PlaneRecord) -> None:
+def _probabilities(graph: Graph, scores: str, calibration: float) -> None:
     """Shares of exp(score * calibration)."""
     finite = graph.add("Clip", scores, -LARGEST, LARGEST)
     best = graph.add("ReduceMax", finite, axes=[1], keepdims=1)
-    below = graph.add("Mul", graph.add("Sub", finite, best), np.float32(record.calibration))
+    below = graph.add("Mul", graph.add("Sub", finite, best), np.float32(calibration))
     graph.add("Softmax", below, axis=1, result="probabilities")

@@ -19,9 +19,9 @@ from polyplane.engine.order import in_place
 from polyplane.engine.rows.products import poly2_rows
 from polyplane.engine.rows.storage import dense_rows, matrix_of, packed
 from polyplane.estimator.files.exporting import to_onnx
-from polyplane.model.export import onnx_graph
-from polyplane.model.export.content import Exported, with_some_plane
-from polyplane.model.export.onnx_model import onnx_model
+from polyplane.model.export.content import Exported, planes_of
+from polyplane.model.export.onnx_graphs import graph as onnx_graph
+from polyplane.model.export.onnx_graphs.model import onnx_model
 from polyplane.model.format.model_file import ModelError
 from polyplane.model.input.column_maps import column_map
 from polyplane.model.many_classes.decomposition import Decomposition
@@ -52,10 +52,11 @@ def exported(record, rows, has_probabilities=False):
         n_columns=N_COLUMNS,
         column_names=(),
         classes=np.arange(n_classes),
+        table=None,
         scalings=(),
-        record=with_some_plane(record),
-        rows=rows,
-        has_probabilities=has_probabilities,
+        scorer=planes_of(record, rows),
+        decomposition=record.decomposition,
+        calibration=record.calibration if has_probabilities else None,
     )
 
 
@@ -123,8 +124,8 @@ def test_soft_scores_do_not_overflow():
 def test_other_kinds_of_rows_are_refused_by_name():
     decomposition = Decomposition("joint", "vote", np.arange(2, dtype=np.int32))
     record = record_of([[finished([0, 1], 0)]], decomposition, -np.inf)
-    with pytest.raises(ModelError, match="planes over ndarray cannot be exported to ONNX"):
-        onnx_model(exported(record, X), "1")
+    with pytest.raises(ModelError, match="planes over ndarray cannot be exported"):
+        exported(record, X)
 
 
 # ---- columns ---------------------------------------------------------------------------------

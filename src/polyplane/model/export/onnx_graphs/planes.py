@@ -17,20 +17,10 @@ from typing import Any
 import numpy as np
 
 from polyplane.arrays import Array
-from polyplane.engine.rows.mapped import ColumnTable, MappedRows
-from polyplane.engine.rows.products import HashedRows, Poly2Rows
-from polyplane.engine.rows.storage import DenseRows
-from polyplane.engine.rows.turned import Turn, TurnedRows
-from polyplane.model.export.content import (
-    Exported,
-    group_starts,
-    plane_constants,
-    plane_features,
-    product_features,
-)
-from polyplane.model.export.onnx_graph import Graph, check_bytes
-from polyplane.model.format.model_file import ModelError
-from polyplane.model.plane_record import PlaneRecord
+from polyplane.engine.rows.mapped import ColumnTable
+from polyplane.engine.rows.turned import Turn
+from polyplane.model.export.content import Mapped, Planes
+from polyplane.model.export.onnx_graphs.graph import Graph, check_bytes
 
 __all__ = ["group_scores", "plane_scores"]
 
@@ -38,27 +28,25 @@ LARGEST = np.finfo(np.float32).max
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
-def plane_scores(graph: Graph, x: str, record: PlaneRecord, exported: Exported) -> str:
+def plane_scores(graph: Graph, x: str, planes: Planes, n_columns: int) -> str:
     """Score of each plane."""
-    body = _BODIES.get(type(exported.rows))
-    if body is None:
-        raise ModelError(f"planes over {type(exported.rows).__name__} cannot be exported to ONNX")
-    sums = body(graph, x, record, exported, plane_constants(record, exported.rows))
-    return graph.add("Mul", sums, record.scales)
-
-
-def _plain(graph: Graph, x: str, record: PlaneRecord, exported: Exported, constants: Array) -> str:
-    return graph.add("Gemm", x, plane_features(record), constants)
+    if planes.columns is None:
+        sums = graph.add("Gemm", x, planes.sums, planes.constants)
+    elif isinstance(planes.columns, Mapped):
+        sums = _mapped(graph, x, planes, planes.columns)
+    else:
+        sums = _products(graph, x, planes, n_columns)
+    return graph.add("Mul", sums, planes.scales)
 
 
 # ---- mapped rows -------------------------------------------------------------------------
 
 
-def _mapped(graph: Graph, x: str, record: PlaneRecord, exported: Exported, constants: Array) -> str:
+def _mapped(graph: Graph, x: str, planes: Planes, columns: Mapped) -> str:
     """Columns that planes see as they are, then linear features of ranks, then hats."""
-    table = exported.rows.table
-    if isinstance(exported.rows.base, TurnedRows):
-        x = graph.add("Concat", x, _directions(graph, x, exported.rows.base.table), axis=1)
+    table = columns.table
+    if columns.turn is not None:
+        x = graph.add("Concat", x, _directions(graph, x, columns.turn), axis=1)
     has_knots = np.diff(table.knot_starts) > 0
     plain, ranked = np.flatnonzero(~has_knots), np.flatnonzero(has_knots)
     ranks = _ranks(graph, graph.add("Gather", x, ranked, axis=1), table, ranked)
@@ -71,7 +59,7 @@ def _mapped(graph: Graph, x: str, record: PlaneRecord, exported: Exported, const
         parts.append(_hats(graph, ranks, table, ranked))
     seen = graph.add("Concat", *(values for values, _ in parts), axis=1)
     features = np.concatenate([places for _, places in parts])
-    return graph.add("Gemm", seen, plane_features(record)[features], constants)
+    return graph.add("Gemm", seen, planes.sums[features], planes.constants)
 
 
 def _directions(graph: Graph, x: str, turn: Turn) -> str:
@@ -141,55 +129,46 @@ def _hats(graph: Graph, ranks: str, table: ColumnTable, ranked: Array) -> tuple[
 # ---- products ----------------------------------------------------------------------------
 
 
-def _products(
-    graph: Graph, x: str, record: PlaneRecord, exported: Exported, constants: Array
-) -> str:
-    n, n_planes = exported.n_columns, record.n_planes
+def _products(graph: Graph, x: str, planes: Planes, n: int) -> str:
+    n_planes = planes.n_planes
     check_bytes(4 * n * n * n_planes)
-    planes = product_features(record, exported.rows, n)
+    features = planes.of_products(n)
     j, i = np.tril_indices(n)
     square = np.zeros((n, n_planes, n), np.float32)
-    square[i, :, j] = planes[n:]
-    forms = graph.add("Gemm", x, square.reshape(n, -1), planes[:n].T.ravel())
+    square[i, :, j] = features[n:]
+    forms = graph.add("Gemm", x, square.reshape(n, -1), features[:n].T.ravel())
     forms = graph.add("Reshape", forms, np.array([0, n_planes, n]))
     terms = graph.add("Mul", forms, graph.add("Unsqueeze", x, np.array([1])))
-    return graph.add("Add", graph.add("ReduceSum", terms, np.array([2]), keepdims=0), constants)
-
-
-_BODIES: dict[type, Any] = {
-    DenseRows: _plain,
-    MappedRows: _mapped,
-    Poly2Rows: _products,
-    HashedRows: _products,
-}
+    return graph.add(
+        "Add", graph.add("ReduceSum", terms, np.array([2]), keepdims=0), planes.constants
+    )
 
 
 # ---- groups ------------------------------------------------------------------------------
 
 
-def group_scores(graph: Graph, planes: str, record: PlaneRecord) -> str:
+def group_scores(graph: Graph, scores_of_planes: str, planes: Planes) -> str:
     """Score of each group of planes, the mean of all estimators."""
-    starts = group_starts(record)
-    sizes = np.diff(starts)
+    starts, sizes = planes.group_starts, planes.group_sizes
     live = np.flatnonzero(sizes)
-    scores = _of_live(graph, planes, starts[live], sizes[live], record.is_soft)
+    scores = _of_live(graph, scores_of_planes, starts[live], sizes[live], planes.is_soft)
     if live.size < sizes.size:
-        without = _without_planes(graph, planes, record.empty_score)
+        without = _without_planes(graph, scores_of_planes, planes.empty_score)
         parts = graph.add("Concat", scores, without, axis=1) if live.size else without
         place = np.full(sizes.size, live.size)
         place[live] = np.arange(live.size)
         scores = graph.add("Gather", parts, place, axis=1)
-    if record.group_weights is not None:
-        scores = graph.add("Mul", scores, record.group_weights)
-    if record.n_units > 1:  # one after the other: the order of a sum is part of the result
-        shape = np.array([0, sizes.size // record.n_units, record.n_units])
+    if planes.group_weights is not None:
+        scores = graph.add("Mul", scores, planes.group_weights)
+    if planes.n_units > 1:  # one after the other: the order of a sum is part of the result
+        shape = np.array([0, sizes.size // planes.n_units, planes.n_units])
         units = graph.add("Reshape", scores, shape)
-        numbers = [np.array(unit) for unit in range(record.n_units)]
+        numbers = [np.array(unit) for unit in range(planes.n_units)]
         of_unit = [graph.add("Gather", units, number, axis=2) for number in numbers]
         scores = functools.reduce(lambda one, other: graph.add("Add", one, other), of_unit)
-    if record.n_estimators == 1:
+    if planes.n_estimators == 1:
         return scores
-    shape = np.array([0, record.n_estimators, record.decomposition.n_groups()])
+    shape = np.array([0, planes.n_estimators, sizes.size // planes.n_units // planes.n_estimators])
     return graph.add("ReduceMean", graph.add("Reshape", scores, shape), axes=[1], keepdims=0)
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from polyplane.model.export.onnx_graph import Graph
+from polyplane.model.export.onnx_graphs.graph import Graph
 from polyplane.model.export.table_input import (
     CATEGORY,
     DATE,

@@ -6,7 +6,7 @@ Kernel values are float32; coefficients, of which large ones may cancel, float64
 import numpy as np
 
 from polyplane.model.export.content import formula_of, support_of
-from polyplane.model.export.onnx_graph import Graph, check_bytes
+from polyplane.model.export.onnx_graphs.graph import Graph, check_bytes
 from polyplane.model.kernels.kernel_formulas import entry_of
 from polyplane.model.kernels.kernel_record import KernelRecord
 

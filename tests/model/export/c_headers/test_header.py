@@ -17,11 +17,11 @@ from polyplane import (
     SoftPlanesClassifier,
 )
 from polyplane.estimator.files.exporting import to_c
-from polyplane.model.export import c_text
-from polyplane.model.export.c_text import Header
+from polyplane.model.export.c_headers import text as c_text
+from polyplane.model.export.c_headers.text import Header
 from polyplane.model.format.model_file import ModelError
 from tests.exported import STRICT, compile_c, compiled, needs_a_compiler, pointer, run_c
-from tests.model.export.test_onnx_model import LABELS, curved_classes
+from tests.model.export.onnx_graphs.test_model import LABELS, curved_classes
 
 SET = {
     "n_planes": 2,

@@ -5,25 +5,24 @@ of the model, exactly; arithmetic is the engine's in another order of sums, so t
 from ours by rounding.
 """
 
-from typing import Any
+import os
+import re
+from pathlib import Path
 
 import numpy as np
 
+from polyplane import __version__
 from polyplane.arrays import Array
-from polyplane.engine.rows.mapped import MappedRows
-from polyplane.engine.rows.products import HashedRows, Poly2Rows, n_mapped
-from polyplane.engine.rows.storage import DenseRows
-from polyplane.engine.rows.turned import TurnedRows, n_directions
-from polyplane.model.export import c_code
-from polyplane.model.export.c_table import SCORES, write_table
-from polyplane.model.export.c_text import Header, literal
+from polyplane.engine.rows.products import n_mapped
+from polyplane.engine.rows.turned import n_directions
+from polyplane.model.export.c_headers import code as c_code
+from polyplane.model.export.c_headers.table import SCORES, write_table
+from polyplane.model.export.c_headers.text import Header, literal
 from polyplane.model.export.content import (
     Exported,
+    Mapped,
+    Planes,
     formula_of,
-    group_starts,
-    plane_constants,
-    plane_features,
-    product_features,
     sides_of_problems,
     support_of,
 )
@@ -32,9 +31,8 @@ from polyplane.model.kernels.kernel_formulas import entry_of
 from polyplane.model.kernels.kernel_record import KernelRecord
 from polyplane.model.many_classes.decision_rules import rule_of
 from polyplane.model.many_classes.decomposition import Decomposition
-from polyplane.model.plane_record import PlaneRecord
 
-__all__ = ["c_header"]
+__all__ = ["as_c", "c_header"]
 
 HEAD = """\
 /* $summary.
@@ -57,6 +55,25 @@ $steps\
 """
 
 
+def as_c(exported: Exported, path: str | os.PathLike[str] | None, name: str | None = None) -> str:
+    """Return the header, whose names begin with `name`, by default that of the file."""
+    return c_header(exported, _c_name(path, name), __version__)
+
+
+def _c_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
+    """With what names of functions begin: as given, or made of the file's name."""
+    if name is None:
+        stem = "polyplane" if path is None else Path(path).name.split(".")[0]
+        name = re.sub(r"\W", "_", stem, flags=re.ASCII)
+        name = name if name[:1].isalpha() else f"model_{name}"
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise ModelError(
+            f"name is {name!r}, with which names in C cannot begin: use letters, digits and "
+            "underscores, a letter first"
+        )
+    return name
+
+
 def c_header(exported: Exported, name: str, version: str) -> str:
     """The header; functions begin with `name`, macros and tables with the same in capitals."""
     header = Header(name)
@@ -70,11 +87,11 @@ def c_header(exported: Exported, name: str, version: str) -> str:
         header.texts("COLUMNS", list(exported.column_names))
     row = "const float *x" if table is None else write_table(header, table)
     _write_scaling(header, exported)
-    record = exported.record
-    if isinstance(record, PlaneRecord):
-        _write_planes(header, exported, record)
+    scorer = exported.scorer
+    if isinstance(scorer, Planes):
+        _write_planes(header, exported, scorer)
     else:
-        _write_kernels(header, exported, record)
+        _write_kernels(header, exported, scorer)
     _write_functions(header, exported, row)
     header.code("\n#endif\n")
     return "".join(header.parts)
@@ -107,48 +124,49 @@ def _of_x(exported: Exported) -> dict[str, str]:
 
 def _write_functions(header: Header, exported: Exported, row: str) -> None:
     """What users call, on a row as they hold it."""
-    record, table = exported.record, exported.table
+    scorer = exported.scorer
+    table = exported.table
     call = {"row": row, "given": row.split("*")[-1]}
     if table is not None:
         header.code(SCORES, **call)
     header.code(c_code.PREDICT, **call)
-    if not isinstance(record, PlaneRecord):
+    if not isinstance(scorer, Planes):
         return
     keeps_zeros = all(scaling.keeps_zeros for scaling in exported.scalings)
-    is_plain = isinstance(exported.rows, DenseRows) and (table is None or table.sets_no_more)
+    is_plain = scorer.columns is None and (table is None or table.sets_no_more)
     if keeps_zeros and is_plain:
         header.code(c_code.SPARSE_ROWS)
-    if exported.has_probabilities:
+    if exported.calibration is not None:
         header.code("\n")
-        header.define("CALIBRATION", np.float64(record.calibration))
+        header.define("CALIBRATION", np.float64(exported.calibration))
         header.code(c_code.PROBABILITIES, **call)
 
 
 # ---- planes ------------------------------------------------------------------------------
 
 
-def _write_planes(header: Header, exported: Exported, record: PlaneRecord) -> None:
-    write_rows = _ROWS.get(type(exported.rows))
-    if write_rows is None:
-        raise ModelError(f"planes over {type(exported.rows).__name__} cannot be exported to C")
+def _write_planes(header: Header, exported: Exported, planes: Planes) -> None:
     header.code("\n")
-    header.define("N_PLANES", record.n_planes)
-    header.table("CONSTANTS", plane_constants(record, exported.rows))
-    header.table("SCALES", record.scales)
-    write_rows(header, exported, record)
-    _write_groups(header, record)
+    header.define("N_PLANES", planes.n_planes)
+    header.table("CONSTANTS", planes.constants)
+    header.table("SCALES", planes.scales)
+    if planes.columns is None:
+        header.table("SUMS", planes.sums)
+        header.code(c_code.PLANES + c_code.PLAIN_ROWS)
+    elif isinstance(planes.columns, Mapped):
+        _write_mapped(header, planes, planes.columns)
+    else:
+        header.check_room(n_mapped(exported.n_columns) * planes.n_planes)
+        header.table("SUMS", planes.of_products(exported.n_columns))
+        header.code(c_code.PLANES + c_code.PRODUCT_ROWS)
+    _write_groups(header, planes, exported.decomposition)
     header.code(c_code.BEST_CLASS)
     header.code(c_code.PLANE_SCORES, **_of_x(exported))
 
 
-def _write_plain(header: Header, exported: Exported, record: PlaneRecord) -> None:
-    header.table("SUMS", plane_features(record))
-    header.code(c_code.PLANES + c_code.PLAIN_ROWS)
-
-
-def _write_mapped(header: Header, exported: Exported, record: PlaneRecord) -> None:
-    table = exported.rows.table
-    header.table("SUMS", plane_features(record))
+def _write_mapped(header: Header, planes: Planes, columns: Mapped) -> None:
+    table, turn = columns
+    header.table("SUMS", planes.sums)
     header.table("KNOT_STARTS", table.knot_starts)
     header.table("KNOTS", table.knots)
     header.table("RANKS", table.ranks)
@@ -158,60 +176,43 @@ def _write_mapped(header: Header, exported: Exported, record: PlaneRecord) -> No
     header.table("FIRST_HAT", table.first_hat)
     header.code("\n")
     header.define("HEIGHT", np.float32(table.height))
-    base = exported.rows.base
-    turn = base.table if isinstance(base, TurnedRows) else None
     header.define("N_DIRECTIONS", n_directions(turn))
     if turn is not None:
         header.table("TURN_STARTS", turn.knot_starts)
         header.table("TURN_KNOTS", turn.knots)
         header.table("TURN_RANKS", turn.ranks)
         header.table("TURN_WEIGHTS", turn.weights)
-    columns = c_code.COLUMNS if turn is None else c_code.TURNED_COLUMNS
-    header.code(c_code.PLANES + c_code.RANKS + columns + c_code.MAPPED_ROWS)
+    seen = c_code.COLUMNS if turn is None else c_code.TURNED_COLUMNS
+    header.code(c_code.PLANES + c_code.RANKS + seen + c_code.MAPPED_ROWS)
 
 
-def _write_products(header: Header, exported: Exported, record: PlaneRecord) -> None:
-    header.check_room(n_mapped(exported.n_columns) * record.n_planes)
-    header.table("SUMS", product_features(record, exported.rows, exported.n_columns))
-    header.code(c_code.PLANES + c_code.PRODUCT_ROWS)
-
-
-_ROWS: dict[type, Any] = {
-    DenseRows: _write_plain,
-    MappedRows: _write_mapped,
-    Poly2Rows: _write_products,
-    HashedRows: _write_products,
-}
-
-
-def _write_groups(header: Header, record: PlaneRecord) -> None:
+def _write_groups(header: Header, planes: Planes, decomposition: Decomposition) -> None:
     """From scores of planes to scores of classes."""
-    starts, decomposition = group_starts(record), record.decomposition
     header.code("\n")
     header.define("N_GROUPS", decomposition.n_groups())
-    header.define("N_ESTIMATORS", record.n_estimators)
-    header.define("N_UNITS", record.n_units)
-    header.table("GROUP_STARTS", starts.astype(np.int32))
-    has_empty, first = bool((np.diff(starts) == 0).any()), "planes[start]"
+    header.define("N_ESTIMATORS", planes.n_estimators)
+    header.define("N_UNITS", planes.n_units)
+    header.table("GROUP_STARTS", planes.group_starts.astype(np.int32))
+    has_empty, first = not planes.group_sizes.all(), "planes[start]"
     without = ""
     if has_empty:
         first = "start < end ? planes[start] : without"
         without = c_code.GROUPS_WITHOUT
-        if record.empty_score != -np.inf:
-            header.define("EMPTY_SCORE", np.float32(record.empty_score))
+        if planes.empty_score != -np.inf:
+            header.define("EMPTY_SCORE", np.float32(planes.empty_score))
             without += c_code.GROUPS_EMPTY_SCORE
     weight = ""
-    if record.group_weights is not None:
-        header.table("GROUP_WEIGHTS", record.group_weights)
+    if planes.group_weights is not None:
+        header.table("GROUP_WEIGHTS", planes.group_weights)
         weight = " * NAME_GROUP_WEIGHTS[g]"
     header.code(
         c_code.GROUPS,
         first=first,
         weight=weight,
         without=without,
-        soft=c_code.GROUPS_SOFT if record.is_soft else "",
-        units=c_code.GROUPS_UNITS if record.n_units > 1 else "",
-        mean=c_code.GROUPS_MEAN if record.n_estimators > 1 else "",
+        soft=c_code.GROUPS_SOFT if planes.is_soft else "",
+        units=c_code.GROUPS_UNITS if planes.n_units > 1 else "",
+        mean=c_code.GROUPS_MEAN if planes.n_estimators > 1 else "",
     )
     if decomposition.is_joint:
         header.code(c_code.CLASSES_BY_GROUP)
@@ -236,7 +237,7 @@ def _write_decision(header: Header, decomposition: Decomposition, kind: str) -> 
 
 
 def _write_kernels(header: Header, exported: Exported, record: KernelRecord) -> None:
-    formula, decomposition = formula_of(record), record.decomposition
+    formula, decomposition = formula_of(record), exported.decomposition
     header.check_room(record.support.size * (exported.n_columns + len(record.expansions)))
     support = support_of(record, exported.n_columns)
     header.code("\n")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from polyplane.model.export.c_text import Header, literal, quoted
+from polyplane.model.export.c_headers.text import Header, literal, quoted
 from polyplane.model.export.table_input import (
     CATEGORY,
     DATE,

@@ -1,0 +1,1 @@
+"""Models as headers of C, for rows of numbers and for tables."""

@@ -1,0 +1,1 @@
+"""Models as ONNX graphs, of rows of numbers and of tables."""

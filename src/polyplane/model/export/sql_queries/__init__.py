@@ -1,0 +1,1 @@
+"""Models as one SELECT statement over a table."""
