@@ -41,9 +41,12 @@ def as_array(values):
 
 
 def lasting_state(model):
-    """A digest of everything but results that are derived anew when asked for."""
+    """Return a digest of all but times, and results that are derived anew when asked for."""
     training = model._training
     lasting = {name: value for name, value in vars(model).items() if name != "_training"}
+    report = lasting.pop("_fit_report", {})
+    lasting["trials"] = [{**trial, "seconds": 0} for trial in report.get("trials", [])]
+    lasting["expected"] = report.get("expected")
     of_training = {field.name: getattr(training, field.name) for field in fields(training)}
     if not has_planes(model):
         of_training |= {

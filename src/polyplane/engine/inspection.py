@@ -37,6 +37,11 @@ class ColumnStatistics(NamedTuple):
     is_binary: Any  # [column] bool: nothing but 0 and 1
 
 
+_BITS_OF = {  # integers as long as a float, and the integer that is its sign alone
+    size: (np.dtype(f"i{size}"), int(np.iinfo(f"i{size}").min)) for size in (2, 4, 8)
+}
+
+
 @jit
 def _largest_bits(bits: Any, sign: Any) -> Any:
     """Bit patterns of non-negative floats are ordered like the floats; NaN comes after all."""
@@ -47,13 +52,13 @@ def _largest_bits(bits: Any, sign: Any) -> Any:
 
 
 def largest_magnitude(values: Any) -> float:
-    """Largest absolute value in a contiguous array; NaN if there is one, 0 for an empty array."""
+    """Return the largest absolute value; NaN if there is one, 0 for an empty array."""
     if values.size == 0:
         return 0.0
     if values.dtype == np.uint8:
         return float(values.max())
-    integer = np.dtype(f"i{values.itemsize}")
-    largest = _largest_bits(values.reshape(-1).view(integer), np.iinfo(integer).min)
+    integer, sign = _BITS_OF[values.itemsize]
+    largest = _largest_bits(values.reshape(-1).view(integer), sign)
     return float(np.array([largest], integer).view(values.dtype)[0])
 
 

@@ -47,7 +47,7 @@ from polyplane.engine.planes.planes import (
 from polyplane.engine.planes.pruning import with_only
 from polyplane.engine.rows.storage import count_rows, packed
 from polyplane.engine.steps.resting import REST, all_awake
-from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
+from polyplane.engine.steps.soft_units import unit_epoch, unit_room
 from polyplane.engine.steps.softmax import HORIZON, SoftmaxRule, planes_scale, softmax_epoch
 from polyplane.engine.steps.squared_hinge import squared_hinge_epoch
 from polyplane.engine.targets import rows_of
@@ -161,8 +161,8 @@ def steps(model: PlaneModel, data: TrainingData, order: Array, chosen: Array) ->
     elif n_units == 1:
         n_steps = softmax_epoch(*visited, model.rule, chosen, model.n_steps)
     else:
-        starts = unit_starts(model.planes, n_units * (int(model.codes.max()) + 1))
-        n_steps = unit_epoch(*visited, starts, n_units, model.rule, chosen, model.n_steps)
+        room = unit_room(model.planes, n_units, int(model.codes.max()) + 1)
+        n_steps = unit_epoch(*visited, room, model.rule, chosen, model.n_steps)
     return n_steps
 
 

@@ -54,7 +54,11 @@ def small_integers(y: Array) -> Array | None:
 
 
 def codes_of(y: Array, known: Array | None) -> tuple[Array, Array]:
-    """The labels met so far, old ones first in their order, and the code of each row of y."""
+    """Return the labels met so far, old ones first in their order, and codes of the rows of y."""
+    if known is not None and y.size == 1 and known.dtype == y.dtype:  # a stream of single rows
+        places = np.flatnonzero(known == y)
+        if places.size == 1:
+            return known, places.astype(np.int32)
     whole = small_integers(y)
     if whole is not None:
         shift = int(whole.min())

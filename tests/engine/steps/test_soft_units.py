@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from polyplane.engine.planes.planes import MISTAKES, with_planes, zero_planes
 from polyplane.engine.rows.storage import dense_rows
-from polyplane.engine.steps.soft_units import unit_epoch, unit_starts
+from polyplane.engine.steps.soft_units import unit_epoch, unit_room
 from polyplane.engine.steps.softmax import planes_scale
 from polyplane.engine.targets import Targets
 from tests.engine.steps.test_softmax import (
@@ -69,9 +69,10 @@ class Training:
         self.planes = with_planes(empty, problem.owner, problem.start)
 
     def visit(self, order):
-        starts = unit_starts(self.planes, self.problem.n_groups)
-        given = self.rows, self.targets, np.asarray(order, np.int32), self.planes, starts
-        self.t = unit_epoch(*given, self.problem.n_units, self.rule, self.resting, self.t)
+        n_units = self.problem.n_units
+        room = unit_room(self.planes, n_units, self.problem.n_groups // n_units)
+        given = self.rows, self.targets, np.asarray(order, np.int32), self.planes, room
+        self.t = unit_epoch(*given, self.rule, self.resting, self.t)
         return self
 
     @property

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyplane.arrays import Array
 from polyplane.engine.jit import inlined, jit
 from polyplane.engine.planes.averaging import time_of
 from polyplane.engine.planes.planes import MISTAKES, Planes, count_up
@@ -50,7 +49,7 @@ from polyplane.engine.tiles import (
     store,
 )
 
-__all__ = ["unit_epoch", "unit_starts"]
+__all__ = ["UnitRoom", "unit_epoch", "unit_room"]
 
 
 class Units(NamedTuple):
@@ -66,11 +65,25 @@ class Units(NamedTuple):
     n_classes: Any
 
 
-def unit_starts(planes: Planes, n_groups: int) -> Array:
-    """Where the lanes of each unit begin, and their end; there must be no idle lanes between."""
-    owner = planes.owner[planes.owner >= 0]
-    starts: Array = np.searchsorted(owner, np.arange(n_groups + 1)).astype(np.int32)
-    return starts
+class UnitRoom(NamedTuple):
+    """Where units stand, and room for numbers of each unit and class.
+
+    The caller holds these arrays: arrays made inside a loop that only a span refers to are freed
+    before the loop ends.
+    """
+
+    starts: Any  # [unit + 1] int32
+    best: Any  # [unit] float32
+    total: Any  # [unit] float32
+    of_class: Any  # [class] float32
+
+
+def unit_room(planes: Planes, n_units: int, n_classes: int) -> UnitRoom:
+    """Return where the lanes of each unit begin; there must be no idle lanes between."""
+    owner, n_groups = planes.owner[planes.owner >= 0], n_units * n_classes
+    starts = np.searchsorted(owner, np.arange(n_groups + 1)).astype(np.int32)
+    room = [np.zeros(size, np.float32) for size in (n_groups, n_groups, n_classes)]
+    return UnitRoom(starts, *room)
 
 
 @inlined
@@ -172,8 +185,7 @@ def unit_epoch(
     targets: Any,
     order: Any,
     state: Any,
-    starts: Any,
-    n_units: Any,
+    room: Any,
     rule: Any,
     resting: Any,
     t: Any,
@@ -181,12 +193,11 @@ def unit_epoch(
     """Visit rows in `order`; change `state` in place; return the new count of visited rows."""
     page, goals, planes, tiles = opened(rows, targets, state)
     floor = np.float32(rule.floor)
-    n_groups = starts.size - 1
-    best, total = np.zeros(n_groups, np.float32), np.zeros(n_groups, np.float32)
-    of_class = np.zeros(n_groups // n_units, np.float32)
-    room = span(best), span(total), span(of_class), n_units, n_groups // n_units
-    units = Units(planes.scores, planes.owner, span(starts), *room)
-    shares = Units(planes.shrunk_scores, planes.owner, span(starts), *room)
+    of_class, n_classes = room.of_class, room.of_class.size
+    n_units = room.best.size // n_classes
+    numbers = span(room.best), span(room.total), span(room.of_class), n_units, n_classes
+    units = Units(planes.scores, planes.owner, span(room.starts), *numbers)
+    shares = Units(planes.shrunk_scores, planes.owner, span(room.starts), *numbers)
     scale, eta = np.float32(1), 0.0
     for k in range(order.size):
         scale, eta = rates_at(planes, rule, t, k == 0, scale, eta)
