@@ -52,7 +52,47 @@ def read(
     layout: Layout | None = None,
     **options: Any,
 ) -> tuple[Any, Array | None]:
-    """X and y of all rows; y is None where there are no labels. Options are those of `stream`."""
+    r"""Read all rows of files.
+
+    Parameters
+    ----------
+    source : path, file or list
+        File to read, a pattern of files, "-" for standard input, an open file, or a list of these:
+        LIBSVM text, CSV, Parquet, Arrow, npy, npz or IDX, plain or compressed.
+    on_bad : {"raise", "skip"}, default="raise"
+        Rows that cannot be read are an error, or are left out and counted.
+    cache : bool, default=False
+        Keep parsed rows beside each file, and read them from there in later passes.
+    layout : Layout, optional
+        Columns of tables, as another stream has learned them.
+    **options : dict
+        Options of the format: `format`, `n_features`, `base`, `text_labels`, `label`, `drop`,
+        `text_columns`, `missing`, `categories`, `n_hash`, `delimiter`, `header`, `labels`, `part`.
+
+    Returns
+    -------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Rows: float32 or uint8, sparse of LIBSVM text.
+    y : ndarray of shape (n_rows,) or None
+        Labels; None where there are none.
+
+    See Also
+    --------
+    stream : The rows in chunks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polyplane as pp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "flowers.csv")
+    >>> _ = path.write_text("length,width,label\n1.5,0.5,a\n4.0,1.5,b\n1.0,0.25,a\n")
+    >>> X, y = pp.read(path, label="label")
+    >>> X.shape, y.tolist()
+    ((3, 2), ['a', 'b', 'a'])
+    >>> folder.cleanup()
+    """
     whole = stream(source, on_bad=on_bad, cache=cache, layout=layout, **options)
     rows = joined(whole.all_chunks())
     known = whole.layout
@@ -71,12 +111,47 @@ def stream(
     layout: Layout | None = None,
     **options: Any,
 ) -> "Stream":
-    """Chunks of rows with `.X` and `.y`; each `for` over it is one pass over the sources.
+    r"""Return rows of files in chunks, one pass over the files for each loop over it.
 
-    on_bad   "raise", or "skip": rows that cannot be read are left out and counted in `bad`.
-    cache    keep parsed rows beside each file, and read them from there in later passes.
-    layout   which columns tables have, as another stream has learned it.
-    options  `ReadOptions` says which there are.
+    Parameters
+    ----------
+    source : path, file or list
+        File to read, a pattern of files, "-" for standard input, an open file, or a list of these:
+        LIBSVM text, CSV, Parquet, Arrow, npy, npz or IDX, plain or compressed.
+    chunk_rows : int, default=8192
+        Rows of a chunk.
+    on_bad : {"raise", "skip"}, default="raise"
+        Rows that cannot be read are an error, or are left out and counted.
+    cache : bool, default=False
+        Keep parsed rows beside each file, and read them from there in later passes.
+    layout : Layout, optional
+        Columns of tables, as another stream has learned them.
+    **options : dict
+        Options of the format: `format`, `n_features`, `base`, `text_labels`, `label`, `drop`,
+        `text_columns`, `missing`, `categories`, `n_hash`, `delimiter`, `header`, `labels`, `part`.
+
+    Returns
+    -------
+    Stream
+        Iterable of chunks with `.X` and `.y`, which `fit` takes as X.
+
+    See Also
+    --------
+    read : All rows at once.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polyplane as pp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "flowers.csv")
+    >>> _ = path.write_text("length,width,label\n1.5,0.5,a\n4.0,1.5,b\n1.0,0.25,a\n")
+    >>> for chunk in pp.stream(path, chunk_rows=2, label="label"):
+    ...     print(chunk.X.shape, chunk.y.tolist())
+    (2, 2) ['a', 'b']
+    (1, 2) ['a']
+    >>> folder.cleanup()
     """
     if on_bad not in ("raise", "skip"):
         raise ValueError(f"on_bad is {on_bad!r}, expected 'raise' or 'skip'.")

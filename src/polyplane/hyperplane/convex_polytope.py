@@ -164,10 +164,49 @@ CPM = PlaneAlgorithm(
 
 @register
 class CPMClassifier(PlaneClassifier):
-    """Convex polytope machine: a class inside a polytope, or both classes in one each.
+    """Convex polytope machine, which puts a polytope around one class or around each of two.
 
     `classes_[0]` is the negative class, `classes_[1]` the positive one; more than two classes are
     taken in pairs or each against the rest.
+
+    Attributes
+    ----------
+    entropy_ : float
+
+    See Also
+    --------
+    AMMClassifier : All classes in one model, with as many planes as the data need.
+    MMClassifier : All classes in one model, with a fixed number of planes.
+
+    Notes
+    -----
+    The score of one polytope of K = `n_planes` planes is positive outside it, and the problem is::
+
+        f(x) = max_k w_k x
+        minimise  alpha/2 |W|^2 + mean_i { max(0, 1 - w_z(i) x_i)       for rows outside
+                                         { sum_k max(0, 1 + w_k x_i)   for rows inside
+
+    z(i) is the plane of row i, chosen so that the entropy of rows over planes stays above `entropy`
+    (Algorithms 1 and 2 of [1]_). With ``sides="both"`` the decision is by the difference of the
+    scores of the two polytopes.
+
+    References
+    ----------
+    .. [1] A. Kantchelian, M. C. Tschantz, L. Huang, P. L. Bartlett, A. D. Joseph and J. D. Tygar,
+       "Large-margin convex polytope machine", NIPS 2014.
+       https://papers.nips.cc/paper/2014/hash/b147a61c1d07c1c999560f62add6dbc7-Abstract.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import CPMClassifier
+    >>> model = CPMClassifier(n_planes=8, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.8
+    True
+    >>> model.n_planes_
+    16
     """
 
     algorithm: ClassVar[PlaneAlgorithm] = CPM
@@ -203,5 +242,5 @@ class CPMClassifier(PlaneClassifier):
 
     @property
     def entropy_(self) -> float:
-        """The entropy in use: the share given, or the one found by entropy='auto'."""
+        """Entropy in use: the share given, or the one found by entropy='auto'."""
         return float(self._setting_in_use("entropy"))

@@ -460,6 +460,34 @@ class SoftPlanesClassifier(PlaneClassifier):
     Each class is a sum of units, and each unit the soft maximum of a few planes. This is the
     algorithm that PolyplaneClassifier trains with several settings; use it where you know the
     settings, and for streams.
+
+    See Also
+    --------
+    PolyplaneClassifier : Tries several settings and blends the best.
+    MMClassifier : A hard maximum of planes per class, without probabilities.
+
+    Notes
+    -----
+    The score of a class c on a row x, its probability, and the problem are::
+
+        g_c(x) = sum_u log sum_{j in unit u} exp(w_cj phi(x))
+        P(c | x) = exp(g_c(x)) / sum_k exp(g_k(x))
+        minimise  alpha/2 |W|^2 - mean_i log P(y_i | x_i)
+
+    phi is the map of the columns (`columns`): standardised values, ranks, and hat functions. The
+    algorithm is polyplane's own; docs/polyplane.md describes and measures it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import SoftPlanesClassifier
+    >>> model = SoftPlanesClassifier(n_planes=8, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> model.predict_proba(X_test).shape
+    (200, 2)
     """
 
     algorithm: ClassVar[PlaneAlgorithm] = SOFT_PLANES

@@ -324,10 +324,39 @@ HULLER = KernelAlgorithm(
 
 @register
 class HullerClassifier(CachedKernelClassifier):
-    """Online kernel SVM with a hard margin, or with quadratic slack.
+    """Online kernel SVM with a hard margin or quadratic slack, by the Huller.
 
     One pass comes close to the SVM, two match it; with `max_iter` large it goes on until no
     coefficient moves by more than `tol`, which is the SVM itself.
+
+    See Also
+    --------
+    LaSVMClassifier : An online SVM with linear slack.
+
+    Notes
+    -----
+    Training moves two points of the convex hulls of both classes towards each other::
+
+        X_P = sum_{y_i = 1} a_i phi(x_i),   X_N = sum_{y_i = -1} a_i phi(x_i),   each a sums to 1
+        minimise  |X_P - X_N|^2
+        f(x) = 2 ((X_P - X_N) phi(x) + (|X_N|^2 - |X_P|^2) / 2) / |X_P - X_N|^2
+
+    With `C`, 1 / C is added to K(x_i, x_i) in training [1]_.
+
+    References
+    ----------
+    .. [1] A. Bordes and L. Bottou, "The Huller: a simple and efficient online SVM", ECML 2005.
+       doi:10.1007/11564096_48
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import HullerClassifier
+    >>> model = HullerClassifier(C=10, gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = HULLER

@@ -343,10 +343,42 @@ LASVM = KernelAlgorithm(
 
 @register
 class LaSVMClassifier(CachedKernelClassifier):
-    """Online kernel SVM with linear slack: after `finish` it is the ordinary SVM.
+    """Online kernel SVM with linear slack, which after `finish` is the ordinary SVM.
 
     One pass over the rows and a finish come close to what an SVM solver reaches on all rows at
     once. `fit` finishes by itself; after `partial_fit` call `finish` when the stream pauses.
+
+    See Also
+    --------
+    HullerClassifier : An online SVM with a hard margin or quadratic slack.
+    KernelPegasosClassifier : Steps on the primal problem, without a cache.
+
+    Notes
+    -----
+    The problem of two classes and its scores are::
+
+        maximise  sum_i y_i a_i - 1/2 sum_ij a_i a_j K(x_i, x_j)
+        with      sum_i a_i = 0  and  a_i between 0 and C y_i
+        f(x) = sum_i a_i K(x_i, x) + b
+
+    Each row is one PROCESS step and `n_reprocess` REPROCESS steps of [1]_.
+
+    References
+    ----------
+    .. [1] A. Bordes, S. Ertekin, J. Weston and L. Bottou, "Fast kernel classifiers with online and
+       active learning", JMLR 6, 2005, 1579-1619. https://www.jmlr.org/papers/v6/bordes05a.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import LaSVMClassifier
+    >>> model = LaSVMClassifier(C=10, gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> model.dual_coef_.shape == (1, model.support_.size)
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = LASVM
@@ -359,7 +391,7 @@ class LaSVMClassifier(CachedKernelClassifier):
     tol: float = parameter(
         default=1e-3,
         allowed=positive(),
-        meaning="tau of the paper: gradients may differ by so much at the end.",
+        meaning="Tolerance, tau of the paper: gradients may differ by so much at the end.",
     )
     n_reprocess: int = parameter(
         default=1,

@@ -314,9 +314,42 @@ NYSTROM = sum_algorithm(
 
 @register
 class NystromClassifier(KernelClassifier):
-    """A linear machine on features of a kernel: as large as its landmarks, whatever the rows.
+    """Linear classifier on Nyström features of a kernel, which is as large as its landmarks.
 
     `fit` draws the landmarks from all rows; in a stream they are the first rows.
+
+    See Also
+    --------
+    KernelPegasosClassifier : The exact kernel, with a model that grows with the rows.
+    PegasosClassifier : The linear algorithm by itself.
+
+    Notes
+    -----
+    With landmarks l_1 ... l_m and their kernel matrix K_mm, features and scores are::
+
+        z(x) = K_mm^(-1/2) [K(l_1, x) ... K(l_m, x)]
+        f(x) = w z(x) = sum_i a_i K(l_i, x)
+
+    w is trained by Pegasos or by Passive-Aggressive steps (`machine`). Landmarks are rows near the
+    centres of k-means [2]_ or drawn at random [1]_.
+
+    References
+    ----------
+    .. [1] C. Williams and M. Seeger, "Using the Nyström method to speed up kernel machines",
+       NIPS 2000.
+       https://papers.nips.cc/paper/1866-using-the-nystrom-method-to-speed-up-kernel-machines
+    .. [2] K. Zhang, I. W. Tsang and J. T. Kwok, "Improved Nyström low-rank approximation and error
+       analysis", ICML 2008. doi:10.1145/1390156.1390311
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import NystromClassifier
+    >>> model = NystromClassifier(n_landmarks=32, gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = NYSTROM

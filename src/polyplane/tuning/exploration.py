@@ -111,13 +111,51 @@ def explore(
     n_jobs: int | None = -1,
     **reading: Any,
 ) -> Exploration:
-    """Try algorithms of different kinds on samples that grow while time remains; say what follows.
+    """Compare algorithms of different kinds on the same rows, and say what kind of data these are.
 
-    X is a matrix or a table, with labels y; or a file, whose labels are in it, with options of
-    `polyplane.stream` such as `label`. `budget` is seconds, or a text such as "5m". With `report`,
-    a page is written there as soon as two algorithms can be compared, and again now and then and in
-    the end. Ctrl-C ends it with what has
-    been found so far. `image_shape` shows rows and planes as pictures of that height and width.
+    Algorithms are tried on samples that grow while time remains. Ctrl-C ends it with what has been
+    found so far.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, table or path
+        Rows; or a file, whose labels are in it.
+    y : array-like of shape (n_rows,), optional
+        Labels; left out if X is a file.
+    budget : float or str, default=60
+        Time to spend: seconds, or a text such as "5m".
+    report : path, optional
+        Page to write, as soon as two algorithms can be compared, now and then, and in the end.
+    image_shape : tuple of int, optional
+        Height and width: rows and planes are shown as pictures.
+    n_folds : int, default=3
+        Parts of the rows, each judged by models of the others.
+    random_state : int, default=0
+        Seed of samples, folds and estimators.
+    n_jobs : int, default=-1
+        Threads; -1 uses all cores.
+    **reading : dict
+        Options of `stream` such as `label`, for files.
+
+    Returns
+    -------
+    Exploration
+        Result with `verdict`, `summary`, `table`, `models`, `advice`, `suspicions` and
+        `to_html(path)`.
+
+    See Also
+    --------
+    compare : Judge classifiers of your own choice.
+    alpha_path : Errors along the regularisation of one algorithm.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import polyplane as pp
+    >>> X, y = load_digits(return_X_y=True)
+    >>> result = pp.explore(X, y, budget="1m")  # doctest: +SKIP
+    >>> result.verdict  # doctest: +SKIP
+    'piecewise-linear'
     """
     limit = budget_of(budget)
     if y is None:

@@ -71,15 +71,73 @@ class SavedModel:
 
 
 def save(model: Any, path: Any, *, training: bool = True) -> None:
-    """Write a fitted model, or a pipeline of a scaler and one, to a file, whole or not at all.
+    """Write a fitted model, or a pipeline of a scaler and one, to a file.
 
-    Without `training` the file is smaller, and holds what predicts but cannot learn on.
+    The file is written whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one.
+    path : path
+        File to write.
+    training : bool, default=True
+        Keep what further training needs. Without it the file is smaller, and holds a model that
+        predicts but cannot learn on.
+
+    See Also
+    --------
+    load : The model of a file.
+    to_onnx : The model for other programs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pp.save(model, Path(folder, "moons.model"))
+    ...     again = pp.load(Path(folder, "moons.model"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
     """
     write_model(_saved(model), path, training)
 
 
 def load(path: Any) -> Any:
-    """The model of a file, as it was saved."""
+    """Return the model of a file, as it was saved.
+
+    Parameters
+    ----------
+    path : path
+        File that `save` or `polyplane train` wrote. Reading it runs no code of the file.
+
+    Returns
+    -------
+    estimator or Pipeline
+        The fitted model.
+
+    See Also
+    --------
+    save : Write a model to a file.
+    import_model : The model of a file of LIBSVM or LIBLINEAR.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pp.save(model, Path(folder, "moons.model"))
+    ...     pp.load(Path(folder, "moons.model"))
+    AMMClassifier(random_state=0)
+    """
     return read_model(path).predictor()
 
 
