@@ -12,7 +12,9 @@ import polyplane
 from polyplane.estimator.parameters import REGISTRY
 
 SOURCE = Path(polyplane.__file__).parent
-VAGUE = re.compile(r"(The same|Of|Those|Whether|What|How|It|That|Which)\b")
+VAGUE = re.compile(
+    r"(The same|As|How|It|Of|So|Such|That|There|These|They|This|Those|What|Whether|Which)\b"
+)
 # Folders whose first sentences are still to be rewritten; their public names are checked.
 UNCHECKED = {"portfolio", "training"}
 OWN_SECTIONS = {"EX01", "SA01"}  # Examples and See Also: of the class, not of each of its members

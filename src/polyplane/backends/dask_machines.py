@@ -1,4 +1,4 @@
-"""Which machines a cluster trains by rounds, and why not the others."""
+"""Estimators that a cluster trains by rounds, and errors for all others."""
 
 from collections.abc import Callable
 from typing import Any

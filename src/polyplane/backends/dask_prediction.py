@@ -19,7 +19,7 @@ __all__ = ["Evaluation", "evaluate", "predict", "predicted_by"]
 
 
 class Evaluation(NamedTuple):
-    """How a model does on the rows of a cluster."""
+    """Counts of right and wrong predictions on the rows of a cluster."""
 
     n_rows: int
     error: float  # share of wrong rows

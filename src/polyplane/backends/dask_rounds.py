@@ -55,7 +55,7 @@ LEG_BYTES = 1 << 27  # rows that a task may hold: they need not all be in memory
 
 
 class Learner(NamedTuple):
-    """What one learner does in a round."""
+    """One learner's share of the work of a round."""
 
     number: int
     parts: Sequence[Part]
@@ -86,7 +86,7 @@ def plan_of(rows: LoadedRows, learners: int | None, mixes: float | None, n_passe
 
 
 def _mixes_for(n_passes: int) -> float:
-    """How often learners are mixed in each of so many passes."""
+    """Return the number of mixtures per pass for a number of passes."""
     if n_passes > MOST_ROUNDS:
         return 1 / math.ceil(n_passes / MOST_ROUNDS)
     return min(MIXES, MOST_ROUNDS // n_passes)
@@ -166,7 +166,7 @@ def _neighbours(rows: LoadedRows, learners: int | None) -> list[list[int]]:
 
 
 class Parcel:
-    """What a task hands on: a model, a learner on its way, its share of a mixture, or rows.
+    """Container of a task's result: a model, a learner on its way, its share, or rows.
 
     Dask decides by the bytes of a result where tasks run, and counts traffic by them. For tuples
     and dicts it samples ten parts at random: for one model that was a tenth of the truth, or twice.
@@ -317,7 +317,7 @@ class Leg(NamedTuple):
         return self._replace(parts=[part._replace(chunk=None) for part in self.parts])
 
     def count_rows(self) -> int:
-        """That are visited."""
+        """Return the number of rows that are visited."""
         n_rows = sum(part.n_rows for part in self.parts)
         return n_rows * self.n_times // self.piece.n_pieces
 

@@ -1,4 +1,4 @@
-"""How training on a Dask cluster begins: the machine as learners have it, and its first model."""
+"""Start of training on a Dask cluster: the estimator of the learners, and its first model."""
 
 from typing import Any
 

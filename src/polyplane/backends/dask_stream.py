@@ -114,7 +114,7 @@ class _Source(NamedTuple):
 
 
 def _lean(part: Partition) -> Any:
-    """How to come by a partition, without the rows of others."""
+    """Return a partition as a task of its own, without the rows of others."""
     (lean,) = dask.optimize(part.chunk)
     if any(isinstance(task, Future) for task in dict(lean.dask).values()):
         raise ValueError("X is on the workers already, where dask_cluster.fit learns it.")
@@ -124,7 +124,7 @@ def _lean(part: Partition) -> Any:
 def _first_model(
     client: Client, machine: Any, sources: Sequence[_Source], classes: Array
 ) -> tuple[PackedModel, list[_Source]]:
-    """What one learner makes of the first rows, and what is left of the partitions.
+    """Return the model after the first rows, and the partitions that are left.
 
     It goes on until all models of the machine have met a row that they visit.
     """
@@ -205,7 +205,7 @@ def _one_round(
 
 
 def _learn(model: Parcel, sealed: _Sealed, end: Callable[[Journey], Any]) -> Parcel:
-    """What a learner has reached after its partitions."""
+    """Return the result of a learner after its partitions."""
     journey = Journey(model.content)
     for source in sealed.sources:
         try:

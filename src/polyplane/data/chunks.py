@@ -1,4 +1,4 @@
-"""What every reader yields, and what it says about input that it cannot read."""
+"""Chunks of rows that every reader yields, and errors for input that cannot be read."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

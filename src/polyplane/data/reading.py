@@ -202,7 +202,7 @@ class Stream:
 
     @property
     def is_once(self) -> bool:
-        """Whether there is a pipe among the sources, which cannot be read again."""
+        """Return True if a pipe is among the sources, which cannot be read again."""
         return any(_is_pipe(source) for source in self.sources)
 
     @property
@@ -347,7 +347,7 @@ def _state_of(path: Any) -> Any:
 def ahead(
     chunks: Generator[Chunk, None, None], n_ahead: int = 2, patience: float | None = None
 ) -> Generator[Chunk, None, None]:
-    """The same chunks, made by a thread that is never more than `n_ahead` beyond the one at work.
+    """Yield chunks that a thread makes, which is never more than `n_ahead` chunks ahead.
 
     The thread ends with the loop, however that ends; one that waits for a pipe gets `patience`
     seconds to do so, and else ends with the pipe.

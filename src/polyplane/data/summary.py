@@ -1,4 +1,4 @@
-"""What is in a stream of rows: labels, columns, zeros and ranges, counted as rows come."""
+"""Summary of a stream of rows: labels, columns, zeros and ranges, counted as rows come."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every estimator is to its users: scikit-learn's, fitted online, asked in any thread.
+"""Base of all estimators: parameters, checks and predictions, in any thread.
 
 How estimators are set, asked and checked is here; how they are trained is in `shell.py`.
 """
@@ -252,12 +252,12 @@ def give_training(estimator: Any, training: Any) -> None:
 
 
 def record_of(estimator: Any) -> Any:
-    """What is left of its training and scores rows; in the middle of a fit, so far."""
+    """Return what scores rows, of an estimator; in the middle of a fit, so far."""
     return estimator._record()
 
 
 def evaluations_of(estimator: Any) -> dict[str, dict[str, list[float]]]:
-    """What `evals_result_` shows, itself."""
+    """Return the dict behind `evals_result_`, not a copy."""
     found: dict[str, dict[str, list[float]]] = vars(estimator).get("_evals_result", {})
     return found
 

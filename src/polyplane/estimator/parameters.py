@@ -107,7 +107,7 @@ def is_flag() -> Range:
 
 
 def either(*ranges: Range) -> Range:
-    """What any of the ranges allows."""
+    """Return the range of values that any of the ranges allows."""
     return Range(lambda v: any(r.allows(v) for r in ranges), ", or ".join(r.words for r in ranges))
 
 

@@ -42,7 +42,7 @@ __all__ = ["AROW", "AROWClassifier", "arow_epoch"]
 
 
 class AROWRule(NamedTuple):
-    """What the steps follow."""
+    """Settings of the steps."""
 
     r: Any
     share: Any  # of a plane in its pair: 1/2 where both planes have one Sigma

@@ -61,7 +61,7 @@ SPEAKS_FOR = {"negative": (1,), "positive": (0,), "both": (0, 1)}  # by the clas
 
 @dataclass
 class Balance(OwnState):
-    """How rows are spread over planes, so that ASSIGN can keep their entropy up."""
+    """Number of rows of each plane, by which ASSIGN keeps their entropy up."""
 
     tally: Tally | None = None  # until the first row
 

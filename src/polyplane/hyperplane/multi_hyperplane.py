@@ -39,7 +39,7 @@ __all__ = ["MM", "MMClassifier"]
 
 @dataclass
 class RandomStart(OwnState):
-    """How long planes are that start in random directions."""
+    """Length of planes that start in random directions."""
 
     start_length: float = 1.0  # of the first row
 

@@ -48,7 +48,7 @@ __all__ = ["PASSIVE_AGGRESSIVE", "PassiveAggressiveClassifier", "passive_aggress
 
 
 class StepRule(NamedTuple):
-    """How C holds steps back."""
+    """Limits that C puts on steps."""
 
     most: Any
     slack: Any

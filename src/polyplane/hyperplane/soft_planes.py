@@ -129,7 +129,7 @@ SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of
 
 @dataclass
 class Margins(OwnState):
-    """What a model keeps beside its planes: what its lengths and steps are measured in."""
+    """State of a model beside its planes: the units of its lengths and steps."""
 
     margin: float = 1.0  # between classes, of the prototypes from which planes start
     wide_margin: float = 1.0  # the same between few prototypes
@@ -138,7 +138,7 @@ class Margins(OwnState):
 
 @dataclass
 class Start(OwnState):
-    """What a training keeps beside its models: what they start from."""
+    """State of a training beside its models: the prototypes from which they start."""
 
     starts: bool = True  # whether new models start from the rows that they are shown
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
@@ -697,6 +697,6 @@ def complete_on(classifier: SoftPlanesClassifier, data: TrainingData) -> None:
 
 
 def _map_of(training: Any) -> ColumnMap:
-    """How a training that has begun maps columns."""
+    """Return the map of columns of a training that has begun."""
     columns: ColumnMap = training.columns.map
     return columns

@@ -73,7 +73,7 @@ N_COEFS = 2
 
 
 class HullerRule(NamedTuple):
-    """What the steps follow."""
+    """Settings of the steps."""
 
     n_init: Any
     n_removal: Any

@@ -61,7 +61,7 @@ LIKELY = 32  # vectors at either end whose lines are brought along
 
 
 class LaSVMRule(NamedTuple):
-    """What the steps follow."""
+    """Settings of the steps."""
 
     C: Any
     tol: Any

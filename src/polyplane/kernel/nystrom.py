@@ -77,7 +77,7 @@ AT_ONCE = 1_024  # rows of a batch of k-means
 
 
 class PegasosSteps(NamedTuple):
-    """What the steps follow: sub-gradient steps on the hinge loss."""
+    """Settings of sub-gradient steps on the hinge loss."""
 
     alpha: Any
     averages: Any
@@ -85,7 +85,7 @@ class PegasosSteps(NamedTuple):
 
 
 class PassiveAggressiveSteps(NamedTuple):
-    """What the steps follow: steps just as long as the margin asks for."""
+    """Settings of steps that are just as long as the margin asks for."""
 
     most: Any
     slack: Any
@@ -122,7 +122,7 @@ def violates(rule: Any, margin: Any, t: Any) -> Any:
 
 
 def step_of(rule: Any, margin: Any, squared_length: Any, weight: Any) -> Any:
-    """How many times z(x) it adds."""
+    """Return the factor of z(x) that a step adds."""
     return _BODIES["step_of"][type(rule)](rule, margin, squared_length, weight)
 
 
@@ -230,7 +230,7 @@ def _append(training: KernelTraining, rows: KernelRows) -> None:
 
 
 def _limit(training: KernelTraining) -> int:
-    """How many landmarks there are to be."""
+    """Return the number of landmarks that are wanted."""
     return int(training.models[0].held.totals[LIMIT])
 
 

@@ -68,7 +68,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What decided each row: `lead` = sum of `contributions` over columns + `base`."""
+    """Contributions of columns to the decision about each row: `lead` = their sum + `base`."""
 
     contributions: Any  # [row, column] float32; CSR where X is sparse and its zeros give nothing
     base: Array  # [row] float64: what no column gives
@@ -92,7 +92,7 @@ class Explanation:
 
     @property
     def lead(self) -> Array:
-        """How far the winner is above the runner-up."""
+        """Return the lead of the winner over the runner-up."""
         total: Array = np.asarray(self.contributions.sum(axis=1, dtype=np.float64)).ravel()
         return total + self.base
 
@@ -204,7 +204,7 @@ class Explainer:
         return max(int(self.shown_as.max()) + 1, n_named)
 
     def _shown(self) -> Array:
-        """As what each column is shown, and each direction behind them."""
+        """Return the number of the column that each column or direction is shown as."""
         columns = self.shown_as
         if columns is None:
             columns = np.arange(self.n_columns, dtype=np.int32)
@@ -213,7 +213,7 @@ class Explainer:
         return shown
 
     def _by_column(self, contributions: Array, rows: Any, turn: Turn) -> Array:
-        """What directions give, shared out among their columns by the sizes of their terms."""
+        """Share contributions of directions among their columns by the sizes of their terms."""
         ranked = np.flatnonzero(np.diff(turn.knot_starts))
         base = rows.base.base
         values = matrix_of(packed(base, in_place(count_rows(base))), self.n_columns)[:, ranked]

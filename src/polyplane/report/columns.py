@@ -115,7 +115,7 @@ class Table:
         return dense(found).ravel()
 
     def codes(self, source: int) -> Array:
-        """What each row says in a column, as a number: its own, or that of its value."""
+        """Return a number for each row's value in a column: the value itself, or its place."""
         number = self.columns.number(source)
         if number is not None:
             return self.column(number)

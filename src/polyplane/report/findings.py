@@ -1,4 +1,4 @@
-"""What fitted models see: planes, curves, regions, mistakes and single rows, as plain values.
+"""Pictures of fitted models as plain values: planes, curves, regions, mistakes and rows.
 
 Nothing is trained here. Rows are those that a model was not fitted on, so that what is shown of it
 is what it will do. All texts are as they came; whoever shows them escapes them.
@@ -45,7 +45,7 @@ def text_of(label: Any) -> str:
 
 
 def last_step(model: Any) -> tuple[list[Any], Any]:
-    """What rows go through first, and the classifier."""
+    """Return the steps before the classifier, and the classifier."""
     *before, last = [step for _, step in getattr(model, "steps", [("", model)])]
     return before, last
 
@@ -92,7 +92,7 @@ def _grid_of(table: Table, column: int, n_points: int, is_even: bool) -> Array:
 
 
 def curves_of(model: Any, table: Table, sources: Sequence[int]) -> list[dict[str, Any]]:
-    """How scores change along a column, all others being typical."""
+    """Return the change of scores along columns, all others being typical."""
     typical, as_sparse = typical_row(table), is_sparse(table.X)
     classes = last_step(model)[1].classes_
     shown, labels = _shown_classes(classes, table.y)
@@ -213,7 +213,7 @@ def _packed(codes: Array) -> str:
 def planes_of(
     model: Any, table: Table, shape: tuple[int, int] | None
 ) -> list[dict[str, Any]] | None:
-    """What each plane is for: the rows it decides, how well, and what it looks at."""
+    """Return facts about each plane: the rows it decides, how well, and its columns."""
     machine = last_step(model)[1]
     if not hasattr(machine, "assign"):
         return None

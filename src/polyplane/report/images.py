@@ -36,7 +36,7 @@ def picture_of_row(row: Array, shape: tuple[int, int]) -> str:
 
 
 def picture_of_weights(weights: Array, shape: tuple[int, int]) -> str:
-    """What speaks for a class is warm, what speaks against it cold, nothing white."""
+    """Return a picture of weights: warm for the class, cold against it, white without effect."""
     share = weights.reshape(shape) / max(float(np.abs(weights).max()), 1e-30)
     towards = np.where((share > 0)[..., None], np.array(WARM), np.array(COLD))
     strength = np.sqrt(np.abs(share))[..., None]

@@ -1,4 +1,4 @@
-"""What is suspicious about rows before any model is believed: leaks, ids, contradictions, drift.
+"""Suspicions about rows before any model is believed: leaks, ids, contradictions, drift.
 
 Nothing is trained. Each is a sentence for a person to look into, not a proof: a column that decides
 alone may be the answer written down afterwards, or just a very good column.

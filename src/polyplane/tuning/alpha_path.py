@@ -43,7 +43,7 @@ __all__ = ["AlphaPath", "alpha_path"]
 
 @dataclass(frozen=True)
 class AlphaPath:
-    """What each alpha reached.
+    """Errors and models of each alpha.
 
     `curves` has the error of each alpha after passes 1, 2, 4, ... and the last: NaN of one that
     was left behind before.
@@ -281,7 +281,7 @@ def _drop(courses: Sequence[_Course], places: Array) -> None:
 
 @dataclass
 class _Looks:
-    """Which rows were wrong to models that had not seen them, at some passes."""
+    """Rows that were wrong to models that had not seen them, at some passes."""
 
     alphas: Array
     parts: Array  # the part of each row

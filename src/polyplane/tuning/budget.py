@@ -1,4 +1,4 @@
-"""How much an exploration may do: seconds, or samples of given sizes for the same work again.
+"""Budget of an exploration: seconds, or samples of given sizes for the same work again.
 
 Loops are compiled once on a machine. The seconds of that are counted by themselves and are no part
 of the budget, so that an exploration tries the same whether or not loops were compiled before.

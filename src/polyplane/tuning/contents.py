@@ -1,4 +1,4 @@
-"""What a page shows of runs: plain values, made of fitted models and held-out rows.
+"""Content of a page about runs: plain values, made of fitted models and held-out rows.
 
 The keys are those that `report/page.py` draws; a part that cannot be is a sentence that says why.
 """
@@ -37,7 +37,7 @@ View = Callable[[Run], Any]  # a model and the rows that it was not fitted on, a
 
 
 class Shown:
-    """Which algorithm is shown in which part of a page."""
+    """Algorithms that are shown in each part of a page."""
 
     def __init__(self, best: str, beside: str, curved: str | None, planes: str | None) -> None:
         self.best, self.beside, self.curved, self.planes = best, beside, curved, planes

@@ -73,7 +73,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Outlook:
-    """How much more rows, or cleaner labels, would lower the error; None if unknown."""
+    """Errors that more rows, or cleaner labels, would save; None if unknown."""
 
     more_rows: float | None  # points of error, as a share, for twice as many
     cleaner_labels: float | None

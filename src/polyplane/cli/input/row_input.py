@@ -30,7 +30,7 @@ ENOUGH_LABELS = 100_000  # of the first rows; more are not sorted without need
 
 @contextlib.contextmanager
 def blamed_on_the_call() -> Iterator[None]:
-    """What readers say of options is a fault of the call; `DataError` is one of the data."""
+    """Raise readers' complaints about options as `CallError`; a `DataError` stays as it is."""
     try:
         yield
     except DataError:

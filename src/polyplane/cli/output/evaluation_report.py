@@ -1,4 +1,4 @@
-"""What is said of a model on labelled rows, for people and for programs.
+"""Report about a model on labelled rows, for people and for programs.
 
 Of algorithms without probabilities only what is meaningful for scores: no losses, no calibration.
 """
@@ -107,13 +107,13 @@ def show_evaluation(screen: Screen, evaluation: Evaluation) -> None:
 
 
 def _errors_in_words(tally: Confusions) -> str:
-    """How many rows are wrong."""
+    """Return a line with the number and the share of wrong rows."""
     spread = standard_error(tally.error, tally.n_rows)
     return f"{tally.n_rows:,} rows, {tally.n_errors:,} errors: {tally.error:.2%} ± {spread:.2%}"
 
 
 def _scores_in_words(evaluation: Evaluation) -> str:
-    """What scores and probabilities are worth, as far as it is known."""
+    """Return a line about the ranks of scores, as far as they are known."""
     values = {name: evaluation.value_of(key) for key, name in OF_SCORES.items()}
     words = [f"{name} {value:.4f}" for name, value in values.items() if not math.isnan(value)]
     if not words:

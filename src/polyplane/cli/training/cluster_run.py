@@ -34,7 +34,7 @@ LOCAL = re.compile(r"local:([1-9][0-9]*)")
 
 
 def check_cluster(request: TrainRequest) -> None:
-    """What of a call makes no sense on a cluster, or only there."""
+    """Refuse options that make no sense on a cluster, or only there."""
     if request.cluster is None:
         if request.learners is not None:
             raise CallError("--learners is about a cluster: name one with --cluster.")

@@ -38,7 +38,7 @@ class _Due(KeyboardInterrupt):
 
 @dataclass
 class Watch:
-    """What is known of a training on its way."""
+    """State of a training that is watched: rows, errors, checkpoints."""
 
     screen: Screen
     checkpoint: Checkpoint | None
@@ -53,7 +53,7 @@ class Watch:
 
     @property
     def n_new(self) -> int:
-        """How many rows the progressive error is about."""
+        """Return the number of rows that the progressive error is about."""
         return sum(n for n, _ in self._new)
 
     @property
@@ -89,7 +89,7 @@ class Watch:
             self._new.popleft()
 
     def _act(self, work: Work) -> None:
-        """What a report is an occasion for."""
+        """Stop or write the model, if a report finds that this is due."""
         if self.asked_to_stop_by is not None:
             raise Stopped(self.asked_to_stop_by)
         if work.is_search or not self._is_due():

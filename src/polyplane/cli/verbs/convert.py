@@ -117,7 +117,7 @@ class _Counted:
 
 
 def _width_of_sparse(rows: Stream, screen: Screen) -> int | None:
-    """How wide sparse rows are in the end, by a pass of its own; None of dense ones or a pipe."""
+    """Return the number of columns of sparse rows, by a pass of its own; None of other rows."""
     if rows.options.n_features is not None:
         return rows.options.n_features
     if rows.is_once:

@@ -58,7 +58,7 @@ class Digits(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one algorithm reached."""
+    """Result of one algorithm."""
 
     algorithm: str
     error: float

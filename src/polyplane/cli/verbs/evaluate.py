@@ -50,7 +50,7 @@ def run(
 def tell_of_labels(
     screen: Screen, tally: Confusions, spelt: Mapping[str, str], source: str
 ) -> None:
-    """Which labels were taken for classes, and which are none of the model."""
+    """Warn of labels that were matched to classes by their spelling, and of unknown labels."""
     if spelt:
         screen.warn(
             f"{source}: the labels {some_labels(list(spelt))} count as the classes "
@@ -85,7 +85,7 @@ def some_labels(labels: Sequence[Any]) -> str:
 
 
 class _Planes:
-    """How many rows each plane has decided."""
+    """Number of rows that each plane has decided."""
 
     def __init__(self, model: LoadedModel) -> None:
         self.model, self.are_there = model, model.fitted.has_planes

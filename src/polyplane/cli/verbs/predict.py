@@ -95,7 +95,7 @@ class _Terminal:
 
 
 class Wanted(NamedTuple):
-    """What is said of each row beside its label."""
+    """Columns that are written for each row beside its label."""
 
     scores: bool = False
     proba: bool = False
@@ -110,7 +110,7 @@ class Wanted(NamedTuple):
 
 
 class _Form:
-    """How predictions are written."""
+    """Format of the lines that predictions are written in."""
 
     def __init__(self, model: LoadedModel, wanted: Wanted, is_json: bool) -> None:
         self.model, self.wanted, self.is_json = model, wanted, is_json

@@ -55,7 +55,7 @@ class TableBlock(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many."""
+        """Return the number of rows."""
         return len(self.numbers)
 
 
@@ -206,7 +206,7 @@ class TableRows:
 
 
 def _cells_of_texts(source: Source, texts: Texts, path: Any) -> Any:
-    """What rows say that are written as texts: an Arrow array of numbers or dates, or `Texts`."""
+    """Return cells written as texts: an Arrow array of numbers or dates, or `Texts`."""
     if source.kind in NUMERIC:
         return as_numbers(source, texts, path)
     return as_dates(source, texts, path) if source.kind == DATE else texts

@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the column of X is called."""
+        """Return the name of the column of X."""
         if self.what == VALUE:
             return f"{self.source}={self.value}"
         return f"{self.source} {self.what}" + (f"={self.value}" if self.value else "")
@@ -64,12 +64,12 @@ class Facet(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many."""
+        """Return the number of rows."""
         return int(self.texts.codes.size)
 
     @property
     def values(self) -> Any:
-        """What can be said."""
+        """Return the texts that rows may have."""
         return self.texts.values
 
     def first_rows(self) -> Array:
@@ -93,7 +93,7 @@ class WordFacet(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many."""
+        """Return the number of rows."""
         return int(self.codes.size)
 
     @property
@@ -181,7 +181,7 @@ class Categories:
 
     @property
     def width(self) -> int:
-        """How many columns there are by now."""
+        """Return the number of columns that there are by now."""
         return self.n_hash or len(self.numbers)
 
     def copied(self) -> "Categories":

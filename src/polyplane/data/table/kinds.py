@@ -1,4 +1,4 @@
-"""What a column of a table is: by its type where that says it, by its texts where it does not.
+"""Kind of each column of a table: by its type, or by its texts where the type leaves it open.
 
 Number     whole, real or decimal numbers; texts that all are numbers.
 Flag       truth values, and texts that all are true or false: 0 or 1.
@@ -51,7 +51,7 @@ NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def kind_of_type(kind: Any) -> str:
-    """What a column of an Arrow type is; of texts it depends on them."""
+    """Return the kind of a column of an Arrow type; UNDECIDED of texts."""
     types = pa.types
     if types.is_dictionary(kind):
         inner = kind_of_type(kind.value_type)
@@ -71,7 +71,7 @@ def kind_of_type(kind: Any) -> str:
 
 
 def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
-    """What a column of texts is, by those that stand in rows."""
+    """Return the kind of a column of texts, by those that stand in rows."""
     n_values, n_rows = texts.tally.n_used, texts.codes.size - texts.n_missing
     if n_values == 0:
         return NUMBER
@@ -92,7 +92,7 @@ def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
 
 
 def _mean_words(values: Any) -> float:
-    """How many words a text has, of the first ones; there is no white space around them."""
+    """Return the mean number of words of the first texts, which have no blanks around them."""
     text, n_texts = bytes_of(values.slice(0, LOOKED_AT)), min(len(values), LOOKED_AT)
     is_plain = not any(blanks in text for blanks in SELDOM_BETWEEN_WORDS)
     n_between = text.count(b" ") if is_plain else len(BETWEEN_WORDS.findall(text))

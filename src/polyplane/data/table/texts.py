@@ -51,17 +51,17 @@ class Texts:
 
     @property
     def used(self) -> Array:
-        """Which values rows have."""
+        """Return the codes of the values that rows have."""
         return np.flatnonzero(self.counts)
 
     @property
     def counts(self) -> Array:
-        """How many rows have each value; a dictionary may hold values that no row has."""
+        """Return the number of rows of each value; a dictionary may hold values that no row has."""
         return self.tally.counts[:-1]
 
     @property
     def n_missing(self) -> int:
-        """How many rows have none."""
+        """Return the number of rows without a value."""
         return self.tally.n_missing
 
     @property
@@ -71,12 +71,12 @@ class Texts:
 
     @functools.cached_property
     def tally(self) -> "Tally":
-        """What is known of all rows."""
+        """Return counts over all rows."""
         return _tallies([self], np.ascontiguousarray(self.codes, np.int32)[None])[0]
 
 
 class Tally(NamedTuple):
-    """How often values stand in rows, and where first."""
+    """Number of rows of each value, and the first row of each."""
 
     counts: Array  # rows of each value, and last of all of no value
     first_rows: Array  # the number of rows, if never

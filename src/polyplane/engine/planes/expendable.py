@@ -1,4 +1,4 @@
-"""What each plane of a finished model is worth: how probabilities change without it.
+"""Importance of each plane of a finished model: how probabilities change without it.
 
 Score   of class c  sum over its units u of log T_u, where T_u is the sum of exp(score) over planes
 Without plane k of unit u the sum is (T_u - e_k), a share `left` of T_u; so the odds of the row's

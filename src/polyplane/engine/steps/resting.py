@@ -24,7 +24,7 @@ BEYOND = 1.0  # of the lead that is enough
 
 
 def all_awake(n_rows: int) -> Array:
-    """As a training begins."""
+    """Return the state at the start of a training, in which all rows are visited."""
     return np.full(n_rows, AWAKE, np.int32)
 
 

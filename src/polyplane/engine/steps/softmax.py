@@ -56,7 +56,7 @@ NONE = np.float32(-np.inf)  # best score of a side without planes
 
 
 class SoftmaxRule(NamedTuple):
-    """What the update depends on besides planes and rows."""
+    """Settings of the update."""
 
     step: float  # eta at the start
     alpha: float  # weight of |W|^2 / 2 beside the mean loss
@@ -93,7 +93,7 @@ def rates(rule: Any, t: Any) -> Any:
 
 @inlined
 def new_shift(rule: Any, since: Any) -> Any:
-    """What c has lost between the rates before and those at `since`: a power of 1 / 1024."""
+    """Return the factor that c lost between two rates: a power of 1 / 1024."""
     before = shrinkage(rule, np.float64(max(since - STEPS_AT_A_RATE, 0)))[1]
     return np.float32(1024.0 ** (before - shrinkage(rule, np.float64(since))[1]))
 

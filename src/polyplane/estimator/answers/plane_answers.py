@@ -1,4 +1,4 @@
-"""What estimators of planes show of their planes, and why they label rows as they do.
+"""Methods and attributes of estimators of planes: probabilities, planes, explanations.
 
 Whoever asks sees a view of the estimator (`thread_safety.py`).
 """

@@ -168,7 +168,7 @@ def to_sql(
 
 
 def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
-    """What is exported of a classifier or pipeline."""
+    """Return the content of an export of a classifier or pipeline."""
     *scalers, classifier = _steps(model)
     layout, width = layout_of(classifier), width_of(classifier)
     if scalers and isinstance(scalers[0], TableRows):
@@ -183,7 +183,7 @@ def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
 
 
 def _check_only_numbers(layout: Layout) -> None:
-    """What scalers have made of a table can be exported if the classifier takes it as it is."""
+    """Refuse scalers before a classifier that takes tables, unless all columns are numbers."""
     if not layout.is_dense or layout.categories.width or layout.set_aside:
         raise ModelError(
             "scalers before a classifier that takes tables can be exported if all columns are "
@@ -211,7 +211,7 @@ def _steps(model: Any) -> Sequence[Any]:
 
 
 def _scaler(scaler: Any, n_columns: int) -> Scaler:
-    """What a fitted scaler does."""
+    """Return the map of a fitted scaler."""
     name, known = type(scaler).__name__, tuple(sklearn_scalers().values())
     if type(scaler) not in known:
         kinds = ", ".join(kind.__name__ for kind in known)

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def fitted_of(estimator: Any) -> FittedModel:
-    """What an estimator has reached, or a view of it; in the middle of a fit, so far."""
+    """Return an estimator, or a view of it, as a fitted model; in the middle of a fit, so far."""
     training = training_of(estimator)
     layout = layout_of(estimator)
     names = vars(estimator).get("feature_names_in_") if layout is None else None
@@ -102,7 +102,7 @@ def _check_settings(estimator: Any) -> None:
 
 
 def _check_found(estimator: Any, found: Mapping[str, Any]) -> None:
-    """What was 'auto' has been found, and is what the parameter could have been set to."""
+    """Check that each 'auto' was found, and that it is a value the parameter may have."""
     given, searched = estimator.get_params(deep=False), set(estimator.algorithm.searched)
     need(found.keys() <= searched, "settings were found of other parameters")
     need("auto" not in found.values(), "a setting has not been found")
@@ -129,7 +129,7 @@ def steps_of(model: Any) -> list[Any]:
 
 
 def scaler_of(scaler: Any) -> Scaler:
-    """What a fitted scaler of scikit-learn does."""
+    """Return the map of a fitted scaler of scikit-learn."""
     kinds = {machine: kind for kind, machine in sklearn_scalers().items()}
     kind = kinds[type(scaler)]
     names = getattr(scaler, "feature_names_in_", None)

@@ -51,7 +51,7 @@ FINISHED_PLANES = "prediction.planes.sums"  # an array of model files
 
 @dataclass
 class SavedModel:
-    """What a model file holds."""
+    """Content of a model file."""
 
     estimator: Any
     scaler: Any = None  # of columns, fitted
@@ -60,7 +60,7 @@ class SavedModel:
     version: str = polyplane.__version__  # of the program that wrote it
 
     def predictor(self) -> Any:
-        """What takes X as it comes."""
+        """Return the estimator or pipeline that takes X as it comes."""
         if self.scaler is None:
             give_layout(self.estimator, self.layout)
             return self.estimator
@@ -172,7 +172,7 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
 
 
 def fitted_model(saved: SavedModel) -> FittedModel:
-    """What predicts, as a file holds it."""
+    """Return the part of a model that predicts, as a file holds it."""
     fitted = fitted_of(view_of(saved.estimator))
     return replace(
         fitted,
@@ -204,7 +204,7 @@ def _contents(saved: SavedModel, training: bool) -> tuple[dict[str, Any], dict[s
 
 
 def read_model(path: Any) -> SavedModel:
-    """What a model file holds, once all of it has been looked at."""
+    """Return the content of a model file, after all of it was checked."""
     return _read_contents(*read_file(path), path)
 
 

@@ -32,7 +32,7 @@ def keep_some_rows(estimator: Any, X: Any) -> None:
 
 
 def forget_rows(estimator: Any) -> None:
-    """There are none of the fit that begins."""
+    """Remove the rows that were kept of the latest fit."""
     _KEPT.pop(estimator, None)
 
 

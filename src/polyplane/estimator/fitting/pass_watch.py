@@ -22,7 +22,7 @@ LOG_LOSS, HINGE, ERROR = "log_loss", "hinge", "error"
 
 
 class PassRecord(NamedTuple):
-    """What callbacks are given after a pass; by name of a set of rows, its loss and its error."""
+    """Record that callbacks get after a pass; losses and errors are by name of a set of rows."""
 
     n_iter: int  # passes completed
     losses: Mapping[str, float]
@@ -41,7 +41,7 @@ class EvalSet(NamedTuple):
 
 
 class PassWatch:
-    """What is looked at after each pass."""
+    """Sets of rows and callbacks that are looked at after each pass."""
 
     def __init__(self, sets: Sequence[EvalSet], callbacks: Sequence[Callback]) -> None:
         self.sets = {f"valid_{k}": one for k, one in enumerate(sets)}

@@ -49,7 +49,7 @@ class TableRows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def layout_of(estimator: Any) -> Layout | None:
-    """How the columns of a table become those of X; None where X was no table."""
+    """Return the layout of the table X; None where X was no table."""
     layout: Layout | None = vars(estimator).get("layout_")
     return layout
 

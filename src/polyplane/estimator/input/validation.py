@@ -1,4 +1,4 @@
-"""What users hand in, checked once and turned into what the engine reads, without a copy."""
+"""Checks of the input of users, which becomes what the engine reads, without a copy."""
 
 from typing import Any
 
@@ -175,7 +175,7 @@ def _takes(estimator: Any, X: Any, reset: bool) -> bool:
 
 
 def _meet_columns(estimator: Any, X: Any) -> None:
-    """What `validate_data` notes of plain rows: they have no names."""
+    """Note the number of columns of plain rows, as `validate_data` does; they have no names."""
     estimator.n_features_in_ = X.shape[1]
     vars(estimator).pop("feature_names_in_", None)
 

@@ -54,7 +54,7 @@ class Vectors(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """What some of the rows have come to."""
+    """Result of a training on some of the rows."""
 
     vectors: Vectors
     model: PackedModel | None  # None of rows of one class
@@ -68,7 +68,7 @@ def vectors_of(machine: Any) -> Vectors:
 
 
 def gamma_by_sample(machine: Any, X: Any, y: Any, n_columns: int) -> float:
-    """What gamma stands for, by some of the rows."""
+    """Return the value of gamma, by some of the rows."""
     made, wide = clone(machine), _as_wide(X, n_columns)
     check_parameters(made)
     data, _ = read_training(made, wide, y, None, None, None, 0.0)
@@ -78,7 +78,7 @@ def gamma_by_sample(machine: Any, X: Any, y: Any, n_columns: int) -> float:
 def of_part(
     machine: Any, X: Any, y: Any, first: int, n_columns: int, fed_back: Vectors | None
 ) -> Reached:
-    """What the rows of a part, whose first has this number, and vectors of all parts come to."""
+    """Return the result of the rows of a part and of the vectors of all parts."""
     own = Vectors(_as_wide(X, n_columns), np.asarray(y), first + np.arange(len(y), dtype=np.int64))
     if fed_back is None:
         return _trained(machine, own)
@@ -87,7 +87,7 @@ def of_part(
 
 
 def of_pair(machine: Any, one: Reached, other: Reached) -> Reached:
-    """What the vectors of two come to together."""
+    """Return the result of training on the vectors of two results together."""
     new = ~np.isin(other.vectors.numbers, one.vectors.numbers)
     return _trained(machine, _together(one.vectors, _chosen(other.vectors, new)))
 

@@ -47,7 +47,7 @@ __all__ = [
 
 
 class Began(NamedTuple):
-    """What is remembered of a model before the round."""
+    """Facts about a model before the round."""
 
     n_steps: int
     n_created: float  # planes
@@ -62,7 +62,7 @@ class Along(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What one learner, or several together, reached in a round."""
+    """Result of a round, of one learner or of several together."""
 
     shares: Sequence[Share]  # of the models
     n_created: Sequence[float]  # planes of each model, before the round
@@ -116,7 +116,7 @@ def completed(model: PackedModel, X: Any, y: Any) -> PackedModel:
 
 
 def count_passes(machine: Any) -> int:
-    """How many passes over the rows are set, or were found."""
+    """Return the number of passes over the rows, as it was set or found."""
     return int(job_of(machine, training_of(machine).found).settings.max_iter)
 
 
@@ -126,7 +126,7 @@ def writes_rows_out(machine: Any) -> bool:
 
 
 class Task(NamedTuple):
-    """What a learner knows of itself when it sets out."""
+    """Facts that a learner gets at the start of a round."""
 
     learner: int  # its number
     rows: Census  # of the partitions that it visits
@@ -185,7 +185,7 @@ class Journey:
         return Along(packed(self._machine), self._origins, self._began)
 
     def shares(self) -> Shares:
-        """What it brings to the mixture at the end of the round."""
+        """Return the learner's share of the mixture at the end of the round."""
         models = self._training.models
         made = [
             share_of_model(self._job, one, origin, began.n_steps)
@@ -216,7 +216,7 @@ def mixed_shares(first: Shares, second: Shares, alike: float) -> Shares:
 
 
 def next_model(before: PackedModel, reached: Shares, moment: Moment) -> PackedModel:
-    """What the next round begins with: mixed, and pruned as the machine prunes."""
+    """Return the model of the next round: mixed, and pruned as the algorithm prunes."""
     _check_sound(reached)
     machine = unpacked(before)
     training: PlaneTraining = training_of(machine)

@@ -495,7 +495,7 @@ def read_prediction(values: dict[str, Any], source: Reader) -> FittedModel:
 
 @contextlib.contextmanager
 def refusing(path: Any) -> Iterator[None]:
-    """What goes wrong while a file is put together is a sentence about the file."""
+    """Raise any error while a file is put together as one sentence about the file."""
     try:
         yield
     except Exception as error:

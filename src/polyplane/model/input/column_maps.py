@@ -1,4 +1,4 @@
-"""How a classifier sees the columns of X, so that nobody has to scale them first.
+"""Maps of the columns of X for a classifier, so that nobody has to scale them first.
 
 Kinds    as-is    columns are left alone, all of them
          plain    real columns are standardised
@@ -101,7 +101,7 @@ class _Level(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """How a column is mapped before its length is settled; without arguments, not at all."""
+    """Map of a column before its length is settled; without arguments, the column is left out."""
 
     shift: float = 0.0
     factor: float = 0.0
@@ -112,7 +112,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """What columns become for the planes of a training, and how these planes apply to X.
+    """Map of columns for the planes of a training, and of these planes back to X.
 
     The map for finished planes (`of_prediction`) is one, too, that has hats at all knots.
     """
@@ -368,7 +368,7 @@ def _turned(rows: Any, turn: Turn | None) -> Any:
 
 
 def _values_at_knots(table: LevelTable, j: int, planes: Array) -> Array:
-    """What planes over the features of column j score at each of its knots."""
+    """Return the scores of planes over the features of column j at each of its knots."""
     first, end = table.knot_starts[j : j + 2]
     knots = table.knots[first:end].astype(np.float64)
     values: Array = np.outer((knots - table.shifts[j]) * table.factors[j], planes[j])
@@ -540,7 +540,7 @@ def _values(rows: Any, order: Array, n_columns: int) -> Array:
 
 
 def _column(kind: str, statistics: ColumnStatistics, j: int, values: Array, scores: str) -> _Column:
-    """What becomes of column j, of which some values are given unless it can only be plain."""
+    """Return the map of column j; values are given unless it can only be plain."""
     mean, deviation = float(statistics.mean[j]), float(statistics.deviation[j])
     if deviation < LEAST_DEVIATION:
         return _Column()
@@ -597,7 +597,7 @@ def _shares_of_hats(kind: str, n_knots: int) -> dict[int, float]:
 
 
 def _knots(counts: Array, n_most: int) -> Array:
-    """Which of some values, met so many times each, are knots."""
+    """Return the positions of the values that are knots, by the number of rows of each value."""
     if counts.size <= n_most:
         return np.arange(counts.size)
     n_rows = int(counts.sum())

@@ -42,7 +42,7 @@ class KernelRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(self.lengths)
 
     def chosen(self, which: Array) -> "KernelRows":

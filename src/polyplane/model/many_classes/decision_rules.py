@@ -1,4 +1,4 @@
-"""How leads of problems become scores of classes: one entry for each rule, in four languages.
+"""Rules that make scores of classes of leads of problems: one entry each, in four languages.
 
 ovr     for each class a lead over the rest: that is its score
 margin  each pair's lead, cut to [-1, 1], is added to one class and taken from the other

@@ -49,7 +49,7 @@ def facts_of(content: Content) -> str:
 
 
 def notes_of(content: Content) -> str:
-    """What is suspicious."""
+    """Return the list of suspicions."""
     notes = content.get("suspicions") or []
     items = "".join(f"<li><b>{words(kind)}</b>{words(text)}</li>" for kind, text in notes)
     return f'<ul class="notes" aria-label="Suspicious">{items}</ul>' if items else ""

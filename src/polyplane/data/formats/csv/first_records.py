@@ -1,4 +1,4 @@
-"""What the first records of a CSV text tell: its header, its width, and which columns are text."""
+"""Header, width and columns of texts of a CSV text, by its first records."""
 
 import re
 from collections import Counter
@@ -32,7 +32,7 @@ FirstColumn = Mapping[str, int]  # how often each text stands there, without tho
 
 
 class Look(NamedTuple):
-    """What has been found out."""
+    """Facts about a CSV text: header, width, names and columns."""
 
     has_header: bool
     width: int
@@ -64,7 +64,7 @@ class FirstRecords:
 
 
 def look_at(records: FirstRecords, header: bool | None, path: str) -> Look:
-    """What they tell, of which the header may be known."""
+    """Return the facts that first records show; the header may be known."""
     width = len(records.first.fields)
     below = records.columns(width, 1) if header is not False else []
     has_header = _is_header(records.first, below) if header is None else header
@@ -82,7 +82,7 @@ def _names_of(record: Record, path: str) -> list[str]:
 
 
 def _present(column: Iterable[str]) -> dict[str, int]:
-    """How often each text stands there, as they are met, without those that are missing."""
+    """Count the texts of a column in the order they are met, without missing values."""
     found: dict[str, int] = Counter(column)
     texts = [text.strip() for text in found]
     if texts != list(found):
@@ -181,7 +181,7 @@ def listed(positions: Sequence[int], places: Places) -> str:
 
 
 def number_of_text(text: str) -> float | None:
-    """What Arrow reads too; None if it is missing."""
+    """Return a text as the number that Arrow reads; None if it is missing."""
     text = text.strip(" \t")
     if not is_number(text):
         raise ValueError(A_NUMBER)

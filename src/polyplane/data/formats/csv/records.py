@@ -208,7 +208,7 @@ def records_of(
 
 
 def after(block: Block, record: Record) -> Block:
-    """What follows a record of the block."""
+    """Return the part of a block that follows a record."""
     n_lines, n_bytes = record.next_line - block.line, LOOKED_AT
     size = block.stop - block.start
     lines = block.buffer[block.start : block.start + n_bytes].splitlines(keepends=True)
@@ -239,7 +239,7 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
 
 
 def _first_widths(head: bytes, delimiter: str) -> list[int]:
-    """How many fields the first records have; none where they cannot be read."""
+    """Return the numbers of fields of the first records; none where they cannot be read."""
     if delimiter.encode() not in head:
         return []
     lines = io.TextIOWrapper(io.BytesIO(head), "utf-8", "replace", newline="")
@@ -251,7 +251,7 @@ def _first_widths(head: bytes, delimiter: str) -> list[int]:
 
 
 def delimiter_of(head: bytes) -> str:
-    """That which gives most of the first records the same number of fields, and most fields."""
+    """Return the delimiter with which most of the first records have the same number of fields."""
     few = head[:LOOKED_AT]
     lines = [] if QUOTE in few else list(filter(None, few.splitlines()))
 

@@ -14,7 +14,7 @@ __all__ = ["leads"]
 
 
 def leads(graph: Graph, x: str, record: KernelRecord, n_columns: int) -> str:
-    """How far the second side of each problem leads, in float64."""
+    """Return the lead of the second side of each problem, in float64."""
     formula, n_problems = formula_of(record), len(record.expansions)
     check_bytes(record.support.size * (4 * n_columns + 8 * n_problems))
     support = support_of(record, n_columns)
