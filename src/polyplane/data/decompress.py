@@ -96,7 +96,7 @@ def _opened(source: Source, name: str) -> Any:
 
 
 def _first_bytes(file: Any, name: str) -> bytes:
-    """Return the first bytes, enough for a magic number, also of a pipe that gives one at a time."""
+    """Return the first bytes, enough for a magic number, also of a pipe."""
     head = b""
     while len(head) < MOST_MAGIC:
         try:
