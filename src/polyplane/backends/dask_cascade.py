@@ -40,7 +40,7 @@ from polyplane.training.work.progress import progress
 __all__ = ["ROUNDS", "fit_cascade", "is_cascade"]
 
 ROUNDS = 5  # at most, unless said otherwise: the authors see three to five
-GAIN = 1e-3  # of the dual objective, in a round: less is the end
+MIN_RELATIVE_GAIN_OF_ROUND = 1e-3  # of the dual objective, in a round: less is the end
 MEASURES = "dual_objective", "violators"  # of `evals_result_["cascade"]`, round by round
 MACHINES = (HullerClassifier, LaSVMClassifier)
 
@@ -52,8 +52,8 @@ def is_cascade(estimator: Any) -> bool:
     name = type(estimator).__name__
     if type(estimator) not in MACHINES:
         raise TypeError(
-            f"{name} cannot be trained on a cluster: a cascade needs a machine whose solution is "
-            f"that of its support vectors alone; choose one of "
+            f"{name} cannot be trained on a cluster: a cascade needs an algorithm whose "
+            "solution is that of its support vectors alone; choose one of "
             f"{', '.join(kind.__name__ for kind in MACHINES)}."
         )
     check_parameters(estimator)
@@ -106,7 +106,9 @@ def fit_cascade(
             measures = dict(zip(MEASURES, (list(objectives), list(violators)), strict=True))
             report(n_rows, vectors.X.shape[0], math.nan)
             after(last.reached.model, {"cascade": measures})
-            is_still = len(objectives) > 1 and objectives[-1] <= objectives[-2] * (1 + GAIN)
+            is_still = len(objectives) > 1 and objectives[-1] <= objectives[-2] * (
+                1 + MIN_RELATIVE_GAIN_OF_ROUND
+            )
             if last.n_violators == 0 or is_still:
                 break
 

@@ -27,7 +27,7 @@ from polyplane.backends.dask_partitions import mix_rows, partitions_of
 from polyplane.backends.dask_portfolio import fit_portfolio, is_portfolio
 from polyplane.backends.dask_prediction import Evaluation, evaluate, predict
 from polyplane.backends.dask_rounds import (
-    ALIKE,
+    MIN_COSINE_OF_ONE_PLANE,
     after_round,
     check_mixes,
     one_stretch,
@@ -50,8 +50,8 @@ from polyplane.estimator.learners.travelling_models import completed, count_pass
 from polyplane.training.work.progress import Report, progress
 
 __all__ = [
-    "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "fit",
-    "mix_rows", "partial_fit", "predict", "sample",
+    "MIN_COSINE_OF_ONE_PLANE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows",
+    "partial_fit", "predict", "sample",
 ]  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def fit(
     rounds: int | None = None,
     learners: int | None = None,
     mixes: float | None = None,
-    alike: float = ALIKE,
+    alike: float = MIN_COSINE_OF_ONE_PLANE,
     checkpoint: Any = None,
     resume: bool = False,
     callback: Callable[[Any], Any] | None = None,

@@ -19,7 +19,7 @@ from polyplane.arrays import Array
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, Future, dask, default_client
 from polyplane.backends.dask_partitions import Partition, is_dask_frame, partitions_of, told_apart
-from polyplane.backends.dask_rounds import ALIKE, Parcel, after_round, mixture_of
+from polyplane.backends.dask_rounds import MIN_COSINE_OF_ONE_PLANE, Parcel, after_round, mixture_of
 from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near, unusable
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
@@ -31,7 +31,7 @@ from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 
 __all__ = ["partial_fit"]
 
-EVERY = 4  # partitions of a learner between mixtures
+PARTITIONS_BETWEEN_MIXTURES = 4  # partitions of a learner between mixtures
 FIRST_ROWS = 10_000  # that one learner learns: planes are there by then, and one pruning
 
 
@@ -43,8 +43,8 @@ def partial_fit(
     classes: Any = None,
     client: Client | None = None,
     learners: int | None = None,
-    every: int = EVERY,
-    alike: float = ALIKE,
+    every: int = PARTITIONS_BETWEEN_MIXTURES,
+    alike: float = MIN_COSINE_OF_ONE_PLANE,
     checkpoint: Any = None,
     callback: Callable[[Any], Any] | None = None,
     **options: Any,

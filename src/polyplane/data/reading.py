@@ -37,7 +37,7 @@ __all__ = ["Stream", "read", "stream"]
 
 CHUNK_ROWS = 8_192
 WINDOW_CHUNKS = 4  # shuffled together; as many wait
-PATIENCE = 1.0  # seconds that a thread gets to leave a pipe from which nothing comes
+PIPE_TIMEOUT_SECONDS = 1.0  # seconds that a thread gets to leave a pipe from which nothing comes
 OWN_COLUMNS = (
     "X has columns and scales that were learned from this file: for the same ones of another file, "
     "read both with one layout=pp.stream(path).layout"
@@ -207,7 +207,7 @@ class Stream:
 
     @property
     def _patience(self) -> float | None:
-        return PATIENCE if self.is_once else None
+        return PIPE_TIMEOUT_SECONDS if self.is_once else None
 
     def __iter__(self) -> Generator[Chunk, None, None]:
         """One pass."""

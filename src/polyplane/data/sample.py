@@ -10,7 +10,7 @@ from polyplane.data.chunks import Chunk
 
 __all__ = ["sample", "unlike_classes"]
 
-MANY = 100  # different labels, of which there may be so many in any rows
+MAX_LABELS_OF_ANY_ROWS = 100  # different labels, of which there may be so many in any rows
 
 
 def sample(chunks: Iterable[Chunk], n_rows: int, seed: int) -> tuple[Chunk, int]:
@@ -54,6 +54,6 @@ def unlike_classes(labels: Array, n_rows: int) -> str:
     is_number = labels.dtype.kind in "iuf"
     if labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any()):
         return "a number to predict"
-    if labels.size <= max(MANY, n_rows // (10 if is_number else 2)):
+    if labels.size <= max(MAX_LABELS_OF_ANY_ROWS, n_rows // (10 if is_number else 2)):
         return ""
     return "a number to predict or an id" if is_number else "an id"

@@ -54,7 +54,7 @@ from polyplane.training.search.best_value import best_value
 
 __all__ = ["CPM", "CPMClassifier"]
 
-NOISE = 0.003  # length of the planes at the start, as a share of the first row's
+START_LENGTH_SHARE = 0.003  # length of the planes at the start, as a share of the first row's
 ENTROPIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 SPEAKS_FOR = {"negative": (1,), "positive": (0,), "both": (0, 1)}  # by the class inside
 
@@ -73,7 +73,7 @@ class Balance(OwnState):
 
     def check(self, planes: Planes) -> None:
         is_tallied = self.tally is not None
-        words = "rows are not counted as the machine counts them"
+        words = "rows are not counted as the algorithm counts them"
         need(is_tallied == (planes.room_left.size > 0), words)
 
     @property
@@ -119,7 +119,7 @@ def start(
     training: PlaneTraining, model: PlaneModel, data: TrainingData, settings: Settings, first: int
 ) -> None:
     """Start with seeded noise (silence 1)."""
-    length = NOISE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
+    length = START_LENGTH_SHARE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
     for label in SPEAKS_FOR[settings.sides]:
         planes = model.start_of(settings.n_planes, label, length)
         model.planes = with_planes(model.planes, np.full(len(planes), label), planes)

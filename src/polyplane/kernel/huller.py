@@ -68,7 +68,7 @@ __all__ = ["HULLER", "HullerClassifier", "huller_walk"]
 
 SELF, CROSS, SCALE, LARGEST_MOVE, AVERAGED = 0, 2, 3, 5, 6  # of the totals; some by side
 LEAST_SCALE, MOST_SCALE = 1e-6, 1e6
-TOO_NEAR = 1e-10  # of K(x, x): a row so near to X is X
+MIN_RELATIVE_DISTANCE = 1e-10  # of K(x, x): a row so near to X is X
 N_COEFS = 2
 
 
@@ -127,7 +127,7 @@ def best_step(held: Any, side: Any, x_own: Any, x_other: Any, own: Any) -> Any:
     """lambda_u: where the segment from X to x is nearest to the other side (Eq. 4 and 5)."""
     product = total(held, SELF + side)
     distance = product + own - 2 * x_own
-    if distance <= TOO_NEAR * abs(own):
+    if distance <= MIN_RELATIVE_DISTANCE * abs(own):
         return 0.0
     return (product - total(held, CROSS) - x_own + x_other) / distance
 
@@ -303,7 +303,7 @@ def finish(model: KernelModel) -> tuple[Array, float]:
         return np.zeros(held.place.size), alone
     negative, positive_ = held.totals[SELF : SELF + 2]
     gap = negative + positive_ - 2 * held.totals[CROSS]
-    least = TOO_NEAR * (abs(negative) + abs(positive_))  # hulls that meet have no gap
+    least = MIN_RELATIVE_DISTANCE * (abs(negative) + abs(positive_))  # hulls that meet have no gap
     factor = 2.0 / max(gap, least) if least > 0 else 0.0
     scales = held.totals[SCALE : SCALE + 2]
     coefs = scales[1] * held.coef[1] - scales[0] * held.coef[0]

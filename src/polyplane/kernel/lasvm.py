@@ -55,9 +55,9 @@ from polyplane.training.kernels.state import KernelModel, KernelTraining, one_si
 __all__ = ["LASVM", "LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
 
 TOP, BOTTOM, IDLE = 0, 1, 2  # of the totals: slots, or NOT_THERE; vectors of coefficient 0
-FLAT = 1e-10  # of K(x, x): two vectors that are one
+MIN_RELATIVE_CURVATURE = 1e-10  # of K(x, x): two vectors that are one
 STEPS_AT_ONCE = 10_000  # of finishing, between looks at Ctrl-C
-LIKELY = 32  # vectors at either end whose lines are brought along
+LINES_FETCHED_AHEAD = 32  # vectors at either end whose lines are brought along
 
 
 class LaSVMRule(NamedTuple):
@@ -127,7 +127,7 @@ def direction_step(held: Any, i: Any, j: Any) -> Any:
     between = np.float64(at(held.gram, touch_line(held, i) + j))
     curvature = at(held.own, i) + at(held.own, j) - 2 * between
     step = min(at(held.high, i) - at(held.coef, i), at(held.coef, j) - at(held.low, j))
-    if curvature > FLAT * abs(at(held.own, i)):
+    if curvature > MIN_RELATIVE_CURVATURE * abs(at(held.own, i)):
         step = min(step, (at(held.scores, i) - at(held.scores, j)) / curvature)
     shift(held, i, j, step)
 
@@ -308,8 +308,8 @@ def foreseen(model: KernelModel, coins: Array) -> Array:
     rising = np.flatnonzero(coef < held.high)
     falling = np.flatnonzero(coef > held.low)
     ends = (
-        rising[np.argsort(-score[rising])[:LIKELY]],
-        falling[np.argsort(score[falling])[:LIKELY]],
+        rising[np.argsort(-score[rising])[:LINES_FETCHED_AHEAD]],
+        falling[np.argsort(score[falling])[:LINES_FETCHED_AHEAD]],
     )
     return np.concatenate(ends)
 

@@ -73,7 +73,7 @@ __all__ = ["NYSTROM", "NystromClassifier", "inverse_of", "nystrom_walk"]
 LEAST_EIGENVALUE = 1e-6  # of the largest: kernel values are float32
 ROWS_PER_LANDMARK, LEAST_ROWS = 40, 3_000  # that k-means looks at
 LIMIT = 0  # in the totals of a problem: how many landmarks there are to be
-AT_ONCE = 1_024  # rows of a batch of k-means
+KMEANS_BATCH_ROWS = 1_024  # rows of a batch of k-means
 
 
 class PegasosSteps(NamedTuple):
@@ -185,7 +185,7 @@ def _chosen_rows(settings: Settings, rows: Rows, members: Array, training: Kerne
     points = matrix_of(packed(rows, some), training.n_columns)
     seed = int(generator.integers(2**31))
     search = MiniBatchKMeans(
-        n_landmarks, n_init=1, batch_size=AT_ONCE, max_iter=30, random_state=seed
+        n_landmarks, n_init=1, batch_size=KMEANS_BATCH_ROWS, max_iter=30, random_state=seed
     )
     with threadpool_limits(1):  # sums are always made in one order
         centres = search.fit(points).cluster_centers_
@@ -358,7 +358,7 @@ class NystromClassifier(KernelClassifier):
         default=256,
         allowed=at_least(1),
         meaning=(
-            "Rows around which the kernel is taken: more come closer to the kernel machine, in "
+            "Rows around which the kernel is taken: more come closer to the exact kernel, in "
             "time that grows with their square where a row makes a step."
         ),
     )
@@ -373,7 +373,7 @@ class NystromClassifier(KernelClassifier):
     machine: str = parameter(
         default="pegasos",
         allowed=one_of("pegasos", "PA-I", "PA-II"),
-        meaning="The linear machine on the features: Pegasos, or Passive-Aggressive.",
+        meaning="The linear algorithm on the features: Pegasos, or Passive-Aggressive.",
     )
     alpha: float = parameter(
         default=1e-4,

@@ -53,7 +53,7 @@ MOST_UNHASHED = 1 << 28  # weights of products, told apart again
 NOTHING_TYPICAL = Typical(np.empty((0, 0), np.float32), np.empty(0))
 NO_GROUPS = np.empty((0, 2), np.int32)
 ROWS_WRITTEN = 1 << 10  # at a time: rows of many features take some room
-TINY = 1e-6  # beside ranks, whose deviation is 1
+MIN_TERM_SIZE = 1e-6  # beside ranks, whose deviation is 1
 
 
 class Change(NamedTuple):
@@ -220,7 +220,9 @@ class Explainer:
         sizes = np.empty(values.shape)
         for k, (j, column) in enumerate(zip(ranked, values.toarray().T, strict=True)):
             part = slice(turn.knot_starts[j], turn.knot_starts[j + 1])
-            sizes[:, k] = np.abs(np.interp(column, turn.knots[part], turn.ranks[part])) + TINY
+            sizes[:, k] = (
+                np.abs(np.interp(column, turn.knots[part], turn.ranks[part])) + MIN_TERM_SIZE
+            )
         n_shown = self._n_columns_shown
         weights = np.abs(turn.weights).astype(np.float64)
         given = sizes * ((contributions[:, n_shown:] / (sizes @ weights)) @ weights.T)

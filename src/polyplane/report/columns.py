@@ -26,7 +26,7 @@ __all__ = [
     "varied",
 ]
 
-LONGEST = 80  # letters of a cell
+MAX_CELL_LETTERS = 80  # letters of a cell
 OF_A_DAY, OF_A_MINUTE = 24 * 3600 * 1e6, 60 * 1e6  # microseconds
 
 
@@ -135,7 +135,7 @@ class Table:
         line = self.X[[row]][:, choices]
         said = np.flatnonzero(dense(line).ravel())
         text = ", ".join(str(self.columns.values[choices[k]]) for k in said[:5])
-        return text[:LONGEST] or "–"
+        return text[:MAX_CELL_LETTERS] or "–"
 
     def part(self, rows: Array) -> "Table":
         """Some of the rows."""

@@ -35,8 +35,8 @@ __all__ = [
 
 ACCENT, QUIET, WARM = "#0a6a70", "#8a949b", "#a8481a"
 BINS = 10
-LARGEST = 12  # columns of a bar chart
-MOST_NAMED = 20  # classes beside regions
+MAX_BARS = 12  # columns of a bar chart
+MAX_LEGEND_CLASSES = 20  # classes beside regions
 
 
 def _plots() -> Any:
@@ -119,7 +119,7 @@ def plot_planes(
             one.set_xticks([])
             one.set_yticks([])
             continue
-        order = np.argsort(-np.abs(plane))[:LARGEST][::-1]
+        order = np.argsort(-np.abs(plane))[:MAX_BARS][::-1]
         colours = [ACCENT if weight > 0 else WARM for weight in plane[order]]
         one.barh([known[j] for j in order], plane[order], color=colours)
         one.tick_params(labelsize=7)
@@ -193,7 +193,7 @@ def plot_regions(
         one.scatter(
             rows[:, i], rows[:, j], c=codes, s=12, edgecolors="white", linewidths=0.4, **limits
         )
-    if classes.size <= MOST_NAMED:
+    if classes.size <= MAX_LEGEND_CLASSES:
         for colour, label in zip(colours, classes.tolist(), strict=True):
             one.scatter([], [], color=colour, marker="s", label=text_of(label))
         one.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -19,7 +19,7 @@ from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.report.findings import last_step
 from polyplane.tuning.code import code_of_model
 from polyplane.tuning.contents import Shown, content_of, table_of
-from polyplane.tuning.diagnosis import SURE
+from polyplane.tuning.diagnosis import CLEAR_LEAD_STANDARD_ERRORS
 from polyplane.tuning.exploration import Lines, Report
 from polyplane.tuning.held_out import folds_of
 from polyplane.tuning.runs import Run, lead_of, run_folds
@@ -184,7 +184,7 @@ def _verdict(runs: Mapping[str, Sequence[Run]], order: Sequence[str]) -> tuple[s
         f"{order[0][:LONGEST_NAME]} has the lowest error, {best.error:.1%}; "
         f"{order[1][:LONGEST_NAME]} is next, behind by {points}"
     )
-    if lead.z > SURE:
+    if lead.z > CLEAR_LEAD_STANDARD_ERRORS:
         return order[0], f"{words}, which is more than luck."
     return "a tie", f"{words}, which may be luck (p = {lead.p:.2f})."
 

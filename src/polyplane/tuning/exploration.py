@@ -23,10 +23,10 @@ from polyplane.whole_files import whole_file
 
 __all__ = ["Exploration", "Lines", "Report", "explore", "explore_sample"]
 
-FULL_PAGE = 15.0  # seconds after which there is one with all parts, at the latest
-BETWEEN_PAGES = 30.0
+FULL_PAGE_SECONDS = 15.0  # seconds after which there is one with all parts, at the latest
+SECONDS_BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
-NOTICED = 2.0  # seconds of compilation, of which something is said
+MIN_COMPILATION_SECONDS_TOLD = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
 Watch = Callable[[Run], None]
 
@@ -204,12 +204,12 @@ def _explored(
     search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)
     places = [(sample.columns.names.index(name), name) for name in leaking]
     found = Findings(search, image_shape, noticed, places)
-    is_interrupted, has_page, next_page, n_rows = False, False, FULL_PAGE, 0
+    is_interrupted, has_page, next_page, n_rows = False, False, FULL_PAGE_SECONDS, 0
     try:
         for run in search.work():
             if watch is not None:
                 watch(run)
-            is_first = next_page == FULL_PAGE and 0 < n_rows < run.n_rows
+            is_first = next_page == FULL_PAGE_SECONDS and 0 < n_rows < run.n_rows
             is_due = budget.elapsed > next_page and len(search.runs) > 2
             if report is not None and not has_page and {LINEAR, "amm"} <= search.runs.keys():
                 found.result(is_final=False, is_brief=True).to_html(report)
@@ -218,7 +218,7 @@ def _explored(
                 start = budget.elapsed
                 found.result(is_final=False).to_html(report)
                 budget.page_seconds = budget.elapsed - start
-                next_page = budget.elapsed + BETWEEN_PAGES
+                next_page = budget.elapsed + SECONDS_BETWEEN_PAGES
             n_rows = run.n_rows
     except KeyboardInterrupt:
         if LINEAR not in search.runs:
@@ -362,7 +362,7 @@ def _without(leaking: Sequence[str], said: Advice) -> Advice:
 
 def _compiling(seconds: float) -> str:
     """Return a sentence about the time of compilation, if it was noticeable."""
-    if seconds < NOTICED:
+    if seconds < MIN_COMPILATION_SECONDS_TOLD:
         return ""
     return (
         f"Compiling loops took {seconds:.0f} seconds beside the budget, which happens once on a "

@@ -17,7 +17,7 @@ OF_SCORES = {
     "log-loss": "log-loss", "brier": "Brier score", "auc": "AUC",
     "average-precision": "average precision",
 }  # fmt: skip
-WORST = 10  # confusions that are listed where the matrix has no room
+N_WORST_CONFUSIONS = 10  # confusions that are listed where the matrix has no room
 
 
 def plain_evaluation(evaluation: Evaluation) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _show_confusions(screen: Screen, tally: Confusions) -> None:
     if screen.fits([CORNER, *names], matrix):
         screen.table([CORNER, *names], matrix, "Confusions")
     elif tally.n_errors:
-        worst = [[f"{t} as {p}", n] for t, p, n in tally.confusions(WORST)]
+        worst = [[f"{t} as {p}", n] for t, p, n in tally.confusions(N_WORST_CONFUSIONS)]
         screen.table(["confusion", "rows"], worst, "Most frequent confusions")
 
 

@@ -22,7 +22,7 @@ from polyplane.training.work.progress import Report, Work, heard_by, in_words
 
 __all__ = ["Stopped", "Watch", "run_under"]
 
-RECENT = 10_000  # new rows over which errors are averaged
+RECENT_ROWS = 10_000  # new rows over which errors are averaged
 
 
 class Stopped(KeyboardInterrupt):
@@ -85,7 +85,7 @@ class Watch:
         if math.isnan(error) or n_rows == 0:
             return  # met before
         self._new.append((n_rows, error))
-        while self.n_new - self._new[0][0] >= RECENT:
+        while self.n_new - self._new[0][0] >= RECENT_ROWS:
             self._new.popleft()
 
     def _act(self, work: Work) -> None:

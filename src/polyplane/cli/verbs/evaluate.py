@@ -14,7 +14,7 @@ from polyplane.report.metrics import Confusions, as_labels_of, other_spellings
 
 __all__ = ["run", "tell_of_labels"]
 
-BUSIEST = 5  # planes
+N_BUSIEST_PLANES = 5  # planes
 MOST_NAMED = 5  # labels in a sentence
 
 
@@ -105,7 +105,7 @@ class _Planes:
 
     def busiest(self) -> list[tuple[int, Any, int]]:
         """Number, class and rows of the planes that decided most."""
-        order = np.argsort(-self.counts[:-1], kind="stable")[:BUSIEST]
+        order = np.argsort(-self.counts[:-1], kind="stable")[:N_BUSIEST_PLANES]
         classes = self.model.fitted.plane_labels.tolist()
         return [(int(k), classes[k], int(self.counts[k])) for k in order if self.counts[k]]
 

@@ -106,9 +106,10 @@ class TableRows:
             if is_clear and len(self.read_sources) > 1:
                 sources[i] = source._replace(kind=ASIDE)
             elif self.path is not None:
-                words = f"every value of {source.name!r} is another whole number, as of an "
-                words += (
-                    f"identifier: it is read as a number; drop=({source.name!r},) leaves it out"
+                words = (
+                    f"column {source.name!r} holds a different whole number in every row (likely "
+                    f"an identifier) and is read as a number; to leave it out, pass "
+                    f"drop=({source.name!r},)"
                 )
                 self.layout.remark(words, self.path)
 

@@ -36,7 +36,7 @@ __all__ = [
 VALUE, MISSING, REST, WORD = "value", "missing", "rest", "word"  # what a pair says of its column
 MOST_CATEGORIES = 1 << 16  # of all columns; what comes later is the rest of its column
 MOST_OF_A_COLUMN = 1 << 12  # learned from a whole table: the most frequent ones
-FEW = 64  # values that are looked up one by one
+MAX_VALUES_LOOKED_UP_SINGLY = 64  # values that are looked up one by one
 
 
 class Pair(NamedTuple):
@@ -212,7 +212,7 @@ class Categories:
             pairs = (Pair(facet.source, facet.what, value) for value in values.to_pylist())
             return np.array([self.number_of(pair) for pair in pairs], np.int64)
         known = self.known.get((facet.source, facet.what), {})
-        if len(values) <= FEW or not known:
+        if len(values) <= MAX_VALUES_LOOKED_UP_SINGLY or not known:
             few = [known.get(value, NONE) for value in values.to_pylist()] if known else NONE
             return np.full(len(values), few, np.int64)
         places = pc.index_in(values, value_set=strings_of(list(known)))

@@ -30,8 +30,8 @@ __all__ = [
     "learn_medians", "learn_origins", "learn_scales", "remark_aside",
 ]  # fmt: skip
 
-RARE = 20  # rows: values of a whole table that stand in no more share a pair
-RARE_SHARE = 50  # of fewer rows than a thousand, one in so many
+MAX_ROWS_OF_RARE_VALUE = 20  # rows: values of a whole table that stand in no more share a pair
+ROWS_PER_RARE_ROW = 50  # of fewer rows than a thousand, one in so many
 WORDS_PER_RARE = 4  # words may be rarer than categories: a text has many
 ROWS_FOR_MEDIANS = 1 << 13  # where a column has no gaps, and its median is but a precaution
 
@@ -59,7 +59,7 @@ def _says_nothing(texts: Texts) -> bool:
 
 
 def _rare(n_rows: int) -> int:
-    return min(RARE, n_rows // RARE_SHARE)
+    return min(MAX_ROWS_OF_RARE_VALUE, n_rows // ROWS_PER_RARE_ROW)
 
 
 def learn_origins(others: Mapping[int, Any], layout: Layout) -> None:

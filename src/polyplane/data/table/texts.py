@@ -29,7 +29,7 @@ MISSING_TEXTS = (
 # read by compiled code
 NONE = -1  # code of a row without a value
 LANES = 4  # counts of each value
-FEW_ROWS = 1 << 13  # whose codes are copied in less time than a call takes
+MAX_ROWS_COPIED = 1 << 13  # whose codes are copied in less time than a call takes
 NOT_IN_WORDS = r"[^\pL\pN']+"
 
 
@@ -88,7 +88,7 @@ class Tally(NamedTuple):
 def tally_together(columns: Sequence[Texts]) -> None:
     """Tally columns of few rows by one call: by several, the calls would take longer than that."""
     new = [column for column in columns if "tally" not in column.__dict__]
-    if len(new) > 1 and new[0].codes.size <= FEW_ROWS:
+    if len(new) > 1 and new[0].codes.size <= MAX_ROWS_COPIED:
         codes = np.stack([column.codes for column in new]).astype(np.int32, copy=False)
         for column, tally in zip(new, _tallies(new, codes), strict=True):
             column.__dict__["tally"] = tally

@@ -75,7 +75,7 @@ def estimator_of(model: FittedModel) -> Any:
     need(machine in REGISTRY.values(), f"there is no algorithm {model.algorithm!r}")
     need(
         issubclass(machine, PlanePrediction) == model.has_planes,
-        "a record is of another machine",
+        "a record is of another algorithm",
     )
     made = machine(**model.parameters)
     _check_settings(made)

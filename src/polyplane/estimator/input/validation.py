@@ -197,7 +197,7 @@ def _named_rows(estimator: Any, X: Any, constant: float) -> Rows:
         sizes: Any = abs(X).max(axis=0)  # of sparse rows, sparse
         largest = sizes.toarray() if sp.issparse(X) else sizes
         name = layout.feature_names[int(largest.argmax())]
-        raise ValueError(f"{error} This is said of column {name!r}.") from None
+        raise ValueError(f"{error} The column is {name!r}.") from None
 
 
 def _as_wide(estimator: Any, X: Any) -> Any:

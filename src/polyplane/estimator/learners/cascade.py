@@ -42,7 +42,8 @@ __all__ = [
 ]  # fmt: skip
 
 ROWS_OF_ONE_CLASS = 100  # departure 1
-VIOLATION = 0.05  # of the margin 1: rows nearer than that to the right side are no violators
+# Share of the margin 1: rows nearer than that to the right side are no violators.
+MARGIN_OF_VIOLATION = 0.05
 
 
 class Vectors(NamedTuple):
@@ -105,7 +106,7 @@ def count_violators(reached: Reached, X: Any, y: Any, first: int, n_columns: int
     for p, problem in enumerate(record.decomposition.problems()):
         side = problem.codes(training.labels.size)[codes]
         margin = np.where(side == 1, leads[:, p], -leads[:, p])
-        violates |= (side != LEFT_OUT) & (margin < 1 - VIOLATION)
+        violates |= (side != LEFT_OUT) & (margin < 1 - MARGIN_OF_VIOLATION)
     numbers = first + np.arange(len(y), dtype=np.int64)
     return int(np.count_nonzero(violates & ~np.isin(numbers, reached.vectors.numbers)))
 

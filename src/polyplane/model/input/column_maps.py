@@ -81,9 +81,10 @@ LEAST_MEAN, LEAST_POSITIVE = (
     0.1,
     0.9,
 )  # deviations, and share of columns: ink and counts have no sign
-MOST_ALIKE = 100.0  # times as large are most columns as others if all are of one kind
+# Columns are of one kind if most of them are at most so many times as large as others.
+MAX_SIZE_RATIO_OF_ONE_KIND = 100.0
 LEAST_DEVIATION = 1e-30  # below that a column counts as constant: its factor would overflow
-VERY_WIDE = 200  # columns, of which only those in use get features if that is at most half
+MIN_WIDE_COLUMNS = 200  # columns, of which only those in use get features if that is at most half
 ROWS_LOOKED_AT = 20_000
 MOST_CATEGORIES = 8
 MOST_TURNED = 32  # real columns: directions through more cost much and were never of use
@@ -416,7 +417,7 @@ def _places(used: Array, columns: Array) -> tuple[Array, Array]:
 
 def _few_in_use(rows: Any, n_columns: int) -> Array | None:
     """The columns in use of CSR rows, if they are at most half of very many."""
-    if not isinstance(rows, CsrRows) or n_columns <= VERY_WIDE:
+    if not isinstance(rows, CsrRows) or n_columns <= MIN_WIDE_COLUMNS:
         return None
     is_used = np.zeros(n_columns, bool)
     is_used[rows.columns] = True
@@ -518,7 +519,7 @@ def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
     is_dense = n_nonzero.sum() >= LEAST_TABULAR_SHARE * n_rows * n_nonzero.size
     is_positive = statistics.mean[is_real] > LEAST_MEAN * statistics.deviation[is_real]
     is_of_both_signs = is_dense and is_positive.mean() < LEAST_POSITIVE
-    return bool(large > MOST_ALIKE * small) or is_of_both_signs
+    return bool(large > MAX_SIZE_RATIO_OF_ONE_KIND * small) or is_of_both_signs
 
 
 def _root_mean_square_length(statistics: ColumnStatistics) -> float:

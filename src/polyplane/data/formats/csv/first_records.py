@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROWS_LOOKED_AT = 200  # to tell text from numbers
-MANY_TEXTS = 10  # among numbers, and one in so many: no slips of the pen
+MIN_TEXTS_AMONG_NUMBERS = 10  # among numbers, and one in so many: no slips of the pen
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
@@ -100,7 +100,7 @@ def is_text(column: FirstColumn) -> bool:
         return False
     n_texts = sum(n for text, n in column.items() if not is_number(text))
     n_present = sum(column.values())
-    is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > n_present
+    is_often = n_texts >= MIN_TEXTS_AMONG_NUMBERS and MIN_TEXTS_AMONG_NUMBERS * n_texts > n_present
     return is_often or 2 * n_texts > n_present
 
 

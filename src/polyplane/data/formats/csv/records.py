@@ -22,7 +22,7 @@ FIRST_BYTES = 1 << 20  # of a file, from which a layout is learned that grows
 BLOCK_BYTES = 1 << 23
 LONGEST_RECORD = 1 << 26
 DELIMITERS = ",", ";", "\t"
-ENOUGH_LINES = 20  # to see that quotes mean nothing
+LINES_TO_JUDGE_QUOTES = 20  # to see that quotes mean nothing
 RECORDS_TRIED = 20  # to find the delimiter
 LOOKED_AT = 1 << 13  # bytes, for the delimiter and the end of a record
 MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
@@ -228,7 +228,7 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
         return False
     text = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
     lines = [line for line in text.splitlines() if line.strip()]
-    if QUOTE not in text or len(lines) < ENOUGH_LINES:
+    if QUOTE not in text or len(lines) < LINES_TO_JUDGE_QUOTES:
         return False
     block = block_of(text)
     is_open = len(head) < FIRST_BYTES and _end_of_records(text, delimiter, has_quotes=True)[1] >= 0
