@@ -1,4 +1,4 @@
-"""Kernel machines on a Dask cluster: a cascade, whose parts are the partitions.
+"""Kernel SVMs on a Dask cluster: a cascade, whose parts are the partitions.
 
 A round trains on all partitions, where they are, and mixes support vectors in pairs
 (`estimator/learners/cascade.py`); only these travel. It ends when no partition has a violator, when
@@ -76,7 +76,7 @@ def fit_cascade(
     goes_on: bool,
     after: Callable[..., None],
 ) -> None:
-    """Train a kernel machine on the rows of a cluster, or go on with that.
+    """Train a kernel SVM on the rows of a cluster, or go on with that.
 
     `after` is called with the model and the measures of each round.
     """

@@ -147,7 +147,7 @@ class _Sealed:
 
 
 def _begun(machine: Any, sealed: _Sealed, classes: Array) -> tuple[Any, int]:
-    """The machine after the first rows, or after all where these are too few; and how many."""
+    """Return the estimator after the first rows, and the number of rows that it has learned."""
     chunk = sealed.sources[0].chunk()
     n_rows = chunk.X.shape[0]
     for some in (slice(FIRST_ROWS), slice(FIRST_ROWS, None)):

@@ -1,4 +1,4 @@
-"""Nyström: a linear machine on features that stand for a kernel, around a few landmark rows.
+"""Nyström: a linear algorithm on features that stand for a kernel, around a few landmark rows.
 
 Problem     that of the linear machine, Pegasos or Passive-Aggressive, with z(x) in place of x,
             where z(x) = K_mm^(-1/2) k(x), k(x) = [K(l_1, x) ... K(l_m, x)] and K_mm holds kernel

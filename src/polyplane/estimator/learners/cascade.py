@@ -1,4 +1,4 @@
-"""A cascade of kernel machines: support vectors of parts of the rows become those of all.
+"""A cascade of kernel SVMs: support vectors of parts of the rows become those of all.
 
 Parts      every part of the rows is trained on by itself; rows that are no support vectors of their
            part are unlikely to be some of all rows.
@@ -63,7 +63,7 @@ class Reached(NamedTuple):
 
 
 def vectors_of(machine: Any) -> Vectors:
-    """The support vectors of a machine that a cascade has trained."""
+    """The support vectors of an estimator that a cascade has trained."""
     support, labels = record_of(machine).support, training_of(machine).labels
     return Vectors(machine.support_vectors_, labels[support.labels], support.numbers)
 

@@ -137,7 +137,7 @@ WHOLE = Piece()
 
 
 class Journey:
-    """A learner in a round, where it is: its machine is open, and goes on from row to row.
+    """A learner in a round, where it is: its estimator learns on from row to row.
 
     What it starts from stays as it was. Between tasks a learner travels as `Along`.
     """

@@ -215,7 +215,7 @@ def formula_of(record: KernelRecord) -> Any:
 
 
 def support_of(record: KernelRecord, n_columns: int) -> Support:
-    """The support vectors of a kernel machine."""
+    """The support vectors of a kernel model."""
     if record.support.size == 0:
         nothing = np.zeros((1, n_columns), np.float32), np.zeros(1, np.float32)
         return Support(*nothing, np.zeros((1, len(record.expansions))))

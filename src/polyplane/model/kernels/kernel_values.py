@@ -82,7 +82,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def without_offset(self) -> "Kernel":
-        """The kernel alone, as finished machines see it."""
+        """The kernel alone, as finished models see it."""
 
 
 def kernel_block(

@@ -1,4 +1,4 @@
-"""Kernel machines as ONNX: values of a kernel with all support vectors, then one product.
+"""Kernel models as ONNX: values of a kernel with all support vectors, then one product.
 
 Kernel values are float32; coefficients, of which large ones may cancel, float64, as in training.
 """
