@@ -115,8 +115,8 @@ def fit(
 
             fit_portfolio(estimator, rows, rounds, train, after)
         else:
-            machine = that_travels(estimator, rows, rounds, goes_on)
-            _make_passes(machine, rows, (learners, mixes, alike), goes_on, after)
+            travelling = that_travels(estimator, rows, rounds, goes_on)
+            _make_passes(travelling, rows, (learners, mixes, alike), goes_on, after)
     return estimator
 
 
@@ -144,7 +144,7 @@ def sample(
 
 
 def _make_passes(
-    machine: Any,
+    estimator: Any,
     rows: LoadedRows,
     way: tuple[int | None, float | None, float],
     goes_on: bool,
@@ -152,15 +152,15 @@ def _make_passes(
 ) -> PackedModel:
     """Make all passes that are left; return the model reached."""
     learners, mixes, alike = way
-    sample = sampled(rows) if needs_sample(machine, rows) else None
-    model = packed(machine) if goes_on else first_model(machine, rows, sample)
+    sample = sampled(rows) if needs_sample(estimator, rows) else None
+    model = packed(estimator) if goes_on else first_model(estimator, rows, sample)
     begun = unpacked(model)
     n_done, n_passes = int(begun.n_iter_), count_passes(begun)
     if sample is not None and not goes_on:  # else rows may come to columns that are new
-        rows = rows_as_seen(rows, machine, model)
+        rows = rows_as_seen(rows, estimator, model)
     plan = plan_of(rows, learners, mixes, n_passes)
     n_rows = (n_passes - n_done) * int(rows.census().n_rows.sum())
-    shown = type(machine).__name__, n_rows, bool(machine.verbose)
+    shown = type(estimator).__name__, n_rows, bool(estimator.verbose)
     with progress(*shown, is_elsewhere=True) as report:
         for stretch in plan.stretches(n_done, n_passes):
             told = partial(_report, report, int(unpacked(model).n_planes_))

@@ -212,7 +212,7 @@ class SeenRows(Parcel):
         return seen
 
 
-def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRows:
+def rows_as_seen(rows: LoadedRows, estimator: Any, model: PackedModel) -> LoadedRows:
     """Return the partitions as steps see them, which else are made again in every pass.
 
     What is kept is a few times as large: only small partitions are worth it, and visited often. A
@@ -220,7 +220,7 @@ def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRo
     """
     n_bytes = sum(one.n_bytes for one in rows.surveys)
     n_workers = max(1, len(rows.client.nthreads()))
-    if not writes_rows_out(machine) or n_bytes > LEG_BYTES * n_workers:
+    if not writes_rows_out(estimator) or n_bytes > LEG_BYTES * n_workers:
         return rows
     (shared,) = rows.client.scatter([Parcel(model)], broadcast=True, hash=False)
     holders = holders_of(rows.client, rows.chunks)

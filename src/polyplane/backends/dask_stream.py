@@ -73,9 +73,9 @@ def partial_fit(
         layout = layout_of_files(client, parts)
         sources = [_Source(_lean(part), number) for number, part in enumerate(parts)]
         if goes_on:
-            machine = unpacked(packed(estimator)).set_params(shuffle=False)
-            take_layout(machine)
-            model = packed(machine)
+            travelling = unpacked(packed(estimator)).set_params(shuffle=False)
+            take_layout(travelling)
+            model = packed(travelling)
         else:
             model, sources = _first_model(client, clone(estimator), sources, np.asarray(classes))
         after = partial(after_round, estimator, layout, checkpoint, callback)
@@ -122,21 +122,21 @@ def _lean(part: Partition) -> Any:
 
 
 def _first_model(
-    client: Client, machine: Any, sources: Sequence[_Source], classes: Array
+    client: Client, estimator: Any, sources: Sequence[_Source], classes: Array
 ) -> tuple[PackedModel, list[_Source]]:
     """Return the model after the first rows, and the partitions that are left.
 
-    It goes on until all models of the machine have met a row that they visit.
+    It goes on until all models of the estimator have met a row that they visit.
     """
-    machine.set_params(shuffle=False)
+    estimator.set_params(shuffle=False)
     for place, source in enumerate(sources):
-        task = client.submit(_begun, machine, _Sealed([source]), classes, pure=False)
-        machine, n_learned = task.result()
-        if training_of(machine) is not None and has_begun(training_of(machine)):
-            return packed(machine), [source._replace(n_learned=n_learned), *sources[place + 1 :]]
-    if training_of(machine) is None:
+        task = client.submit(_begun, estimator, _Sealed([source]), classes, pure=False)
+        estimator, n_learned = task.result()
+        if training_of(estimator) is not None and has_begun(training_of(estimator)):
+            return packed(estimator), [source._replace(n_learned=n_learned), *sources[place + 1 :]]
+    if training_of(estimator) is None:
         raise ValueError(f"X has no rows in any of its {len(sources)} partitions.")
-    return packed(machine), []
+    return packed(estimator), []
 
 
 class _Sealed:
@@ -146,16 +146,16 @@ class _Sealed:
         self.sources = sources
 
 
-def _begun(machine: Any, sealed: _Sealed, classes: Array) -> tuple[Any, int]:
+def _begun(estimator: Any, sealed: _Sealed, classes: Array) -> tuple[Any, int]:
     """Return the estimator after the first rows, and the number of rows that it has learned."""
     chunk = sealed.sources[0].chunk()
     n_rows = chunk.X.shape[0]
     for some in (slice(FIRST_ROWS), slice(FIRST_ROWS, None)):
         if chunk.y[some].size:
-            machine.partial_fit(chunk.X[some], chunk.y[some], classes=classes)
-            if has_begun(training_of(machine)):
-                return machine, min(n_rows, FIRST_ROWS) if some.start is None else n_rows
-    return machine, n_rows
+            estimator.partial_fit(chunk.X[some], chunk.y[some], classes=classes)
+            if has_begun(training_of(estimator)):
+                return estimator, min(n_rows, FIRST_ROWS) if some.start is None else n_rows
+    return estimator, n_rows
 
 
 def _make_rounds(

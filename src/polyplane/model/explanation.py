@@ -57,7 +57,19 @@ MIN_TERM_SIZE = 1e-6  # beside ranks, whose deviation is 1
 
 
 class Change(NamedTuple):
-    """A column of a row with another value."""
+    """Change of one column of a row, after which the runner-up wins.
+
+    Attributes
+    ----------
+    column : int
+        Number of the column, as in `contributions`.
+    name : str or None
+        Name of the column.
+    old, new : object
+        Value before and after; None if it is missing.
+    size : float
+        Share of the rows whose values lie between both, from 0 to 1.
+    """
 
     column: int  # as in `contributions`
     name: str | None
@@ -68,7 +80,27 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Contributions of columns to the decision about each row: `lead` = their sum + `base`."""
+    """Contributions of columns to the decision about each row: `lead` = their sum + `base`.
+
+    Attributes
+    ----------
+    contributions : ndarray or CSR matrix of shape (n_rows, n_features)
+        Contribution of each column to the lead of the winner over the runner-up.
+    base : ndarray of shape (n_rows,)
+        Part of the lead that no column gives.
+    winner : ndarray of shape (n_rows,)
+        Label that is predicted.
+    runner_up : ndarray of shape (n_rows,)
+        Label that scores next.
+    planes : ndarray of shape (n_rows, 2)
+        Numbers in `planes_` of the best plane of the winner and of the runner-up.
+    names : sequence of str or None
+        Names of the columns, where the model knows some.
+    lead : ndarray of shape (n_rows,)
+        Lead of the winner over the runner-up.
+    importances : ndarray of shape (n_features,)
+        Mean over the rows of the absolute contribution of each column.
+    """
 
     contributions: Any  # [row, column] float32; CSR where X is sparse and its zeros give nothing
     base: Array  # [row] float64: what no column gives

@@ -222,17 +222,17 @@ def planes_of(
     model: Any, table: Table, shape: tuple[int, int] | None
 ) -> list[dict[str, Any]] | None:
     """Return facts about each plane: the rows it decides, how well, and its columns."""
-    machine = last_step(model)[1]
-    if not hasattr(machine, "assign"):
+    estimator = last_step(model)[1]
+    if not hasattr(estimator, "assign"):
         return None
     rows = _seen(model, table.X)
-    deciding, predicted = machine.assign(rows), machine.predict(rows)
-    planes, labels = machine.planes_, machine.plane_classes_.tolist()
+    deciding, predicted = estimator.assign(rows), estimator.predict(rows)
+    planes, labels = estimator.planes_, estimator.plane_classes_.tolist()
     fits = planes.shape[1] == table.X.shape[1]
     spread = _spread_of(rows) if fits else None
-    scores = machine.plane_scores(rows)
+    scores = estimator.plane_scores(rows)
     n_rows = np.bincount(deciding[deciding >= 0], minlength=len(planes))
-    signs = machine.plane_signs_
+    signs = estimator.plane_signs_
     found = []
     for plane in np.argsort(-n_rows, kind="stable")[:MOST_PLANES].tolist():
         own = np.flatnonzero(deciding == plane)
@@ -301,8 +301,8 @@ def _dense_row(X: Any, row: int) -> Array:
 
 def history_of(model: Any) -> list[dict[str, float]]:
     """Steps, planes now, created and pruned, and the error, of the first of its models."""
-    machine = last_step(model)[1]
-    notes = machine.history_
+    estimator = last_step(model)[1]
+    notes = estimator.history_
     notes = notes[notes["model"] == 0]
     names = ("step", "planes", "created", "pruned", "error")
     return [{name: float(note[name]) for name in names} for note in notes]
@@ -339,12 +339,12 @@ def rows_explained(
     model: Any, table: Table, places: Array, shape: tuple[int, int] | None, sources: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Some held-out rows, what decided them, and what would change that."""
-    rows, (_, machine) = _seen(model, table.X), last_step(model)
+    rows, (_, estimator) = _seen(model, table.X), last_step(model)
     predicted = np.asarray(model.predict(table.X))
     sureness = _certainty(model, table.X)
     picked = picked_rows(table.y, predicted, sureness)
     n_reference = min(MAX_REFERENCE_ROWS, table.y.size)
-    found = machine.explain(rows[picked], reference=rows[:n_reference])
+    found = estimator.explain(rows[picked], reference=rows[:n_reference])
     given = table.columns.gathered(found.contributions)
     lead, labels = found.lead, table.y.tolist()
     chances = np.asarray(model.predict_proba(table.X)).max(axis=1) if _tells(model) else None

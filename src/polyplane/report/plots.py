@@ -107,10 +107,10 @@ def plot_planes(
     >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
     >>> axes = pp.plots.plot_planes(model, shape=(8, 8))
     """
-    machine = last_step(model)[1]
-    planes, labels = machine.planes_[:most], machine.plane_classes_
+    estimator = last_step(model)[1]
+    planes, labels = estimator.planes_[:most], estimator.plane_classes_
     axes = _axes(ax, len(planes))
-    known = _names(machine, planes.shape[1], names)
+    known = _names(estimator, planes.shape[1], names)
     for k, (plane, one) in enumerate(zip(planes, axes, strict=False)):
         one.set_title(f"for {text_of(labels.tolist()[k])}", fontsize=9)
         if shape is not None:

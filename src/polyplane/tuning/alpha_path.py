@@ -45,8 +45,26 @@ __all__ = ["AlphaPath", "alpha_path"]
 class AlphaPath:
     """Errors and models of each alpha.
 
-    `curves` has the error of each alpha after passes 1, 2, 4, ... and the last: NaN of one that
-    was left behind before.
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Values that were tried.
+    models : list of estimator or None
+        Models fitted to all rows; None of values that were left behind.
+    errors : ndarray of shape (n_alphas,)
+        Share of wrong rows, each judged by models that had not seen it.
+    standard_errors : ndarray of shape (n_alphas,)
+        Standard errors of `errors`.
+    fold_errors : ndarray of shape (n_alphas, n_folds, n_seeds)
+        Errors by fold and seed; NaN where a value was left behind.
+    passes : ndarray of shape (n_looks,)
+        Passes after which errors were measured: 1, 2, 4, ... and the last.
+    curves : ndarray of shape (n_looks, n_alphas)
+        Errors after these passes; NaN of a value that was left behind before.
+    best_alpha : float
+        Value with the lowest error; of equals the largest.
+    best_model : estimator
+        Model of all rows with `best_alpha`.
     """
 
     alphas: Array

@@ -45,7 +45,19 @@ class Lines(list[dict[str, Any]]):
 
 @dataclass(repr=False)
 class Report:
-    """A result with a page of its own."""
+    """Result of `compare`, with a page of its own.
+
+    Attributes
+    ----------
+    verdict : str
+        Name of the best model, or "a tie".
+    summary : str
+        Sentences about the result.
+    table : DataFrame or list of dict
+        A row for each model: error, interval, lead, times.
+    models : dict of str to estimator
+        Models by name, fitted without the part of the rows on which they were judged.
+    """
 
     verdict: str
     summary: str  # words
@@ -84,7 +96,23 @@ class Report:
 
 @dataclass(repr=False)
 class Exploration(Report):
-    """Result of `explore`: errors of algorithms of different kinds, and what follows from them."""
+    """Result of `explore`: errors of algorithms of different kinds, and what follows from them.
+
+    Attributes
+    ----------
+    verdict : {"linear", "additive", "piecewise-linear", "kernel", "more-data", "noise"}
+        Simplest kind of algorithm that these data need.
+    summary : str
+        Sentences about the result.
+    table : DataFrame or list of dict
+        A row for each algorithm: error, interval, lead, times.
+    models : dict of str to estimator
+        Models by name, fitted without the part of the rows on which they were judged.
+    suspicions : sequence of Suspicion
+        What looks wrong about the rows: leaks, identifiers, contradictions, drift.
+    code : str
+        Program that trains the best algorithm, to paste.
+    """
 
     advice: Advice | None = None
     outlook: Outlook | None = None

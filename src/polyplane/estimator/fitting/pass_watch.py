@@ -22,7 +22,19 @@ LOG_LOSS, HINGE, ERROR = "log_loss", "hinge", "error"
 
 
 class PassRecord(NamedTuple):
-    """Record that callbacks get after a pass; losses and errors are by name of a set of rows."""
+    """Record that callbacks get after a pass.
+
+    Attributes
+    ----------
+    n_iter : int
+        Number of passes completed.
+    losses : dict of str to float
+        Loss on each set of `eval_set`, by its name.
+    errors : dict of str to float
+        Share of wrong rows of each set, by its name.
+    seconds : float
+        Time since `fit` or `resume` began to train.
+    """
 
     n_iter: int  # passes completed
     losses: Mapping[str, float]

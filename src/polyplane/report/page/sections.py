@@ -203,7 +203,7 @@ SECTIONS: Sequence[tuple[str, str, Callable[[Content], str]]] = (
     ("recommendation", "What to use", _code),
     ("steps", "What each step buys", _steps),
     ("prices", "Error against price", _prices),
-    ("machines", "All machines", _machines),
+    ("machines", "All algorithms", _machines),
     ("learning", "Learning curves", _learning),
     ("history", "How planes grew", model_sections.history),
     ("planes", "What each plane is for", model_sections.planes),
