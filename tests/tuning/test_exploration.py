@@ -112,7 +112,7 @@ def test_wrong_labels_are_worth_more_than_more_rows():
     assert found.verdict == "linear", found.summary
     assert found.outlook.cleaner_labels == pytest.approx(0.25, abs=0.05)
     assert found.outlook.cleaner_labels > found.outlook.more_rows
-    assert "cleaner labels would buy more" in found.summary
+    assert "cleaner labels would help more" in found.summary
 
 
 @pytest.mark.usefixtures("quick")

@@ -106,8 +106,8 @@ def _of_ids(table: Table, ids: list[int]) -> list[Suspicion]:
     return [
         Suspicion(
             "id",
-            f"{', '.join(map(quoted, names))} numbers the rows, as an id does: it says nothing "
-            "of new rows. Leave it out.",
+            f"{', '.join(map(quoted, names))} is a running number of the rows (likely an "
+            "identifier) and does not help on new rows. Leave it out.",
             names,
         )
     ]

@@ -186,7 +186,7 @@ def _verdict(runs: Mapping[str, Sequence[Run]], order: Sequence[str]) -> tuple[s
     )
     if lead.z > CLEAR_LEAD_STANDARD_ERRORS:
         return order[0], f"{words}, which is more than luck."
-    return "a tie", f"{words}, which may be luck (p = {lead.p:.2f})."
+    return "a tie", f"{words}, which may be chance (p = {lead.p:.2f})."
 
 
 def _last(model: Any) -> Any:

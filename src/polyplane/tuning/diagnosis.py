@@ -181,15 +181,15 @@ def advice(runs: Runs, y: Array) -> Advice:
         sentence = (
             f"It is probably {step.step} (p = {step.lead.p:.2g}): {step.run.machine} has "
             f"{step.run.error:.1%} wrong where a linear model has {step.below.error:.1%}, a lead "
-            f"of {_points(step.lead)}; more rows would make that sure."
+            f"of {_points(step.lead)}; more rows would confirm it."
         )
         return Advice(step.step, sentence, step.run.machine, steps)
     open_steps = [step for step in steps if _may_matter(step)]
     if open_steps:
         step = max(open_steps, key=lambda one: one.lead.z)
         sentence = (
-            f"These rows do not tell: {step.run.machine} leads a linear model by "
-            f"{_points(step.lead)}, which may be luck; take more rows."
+            f"These rows are too few to decide: {step.run.machine} leads a linear model by "
+            f"{_points(step.lead)}, which may be chance; take more rows."
         )
         return Advice("more-data", sentence, LINEAR, steps)
     if not steps:
@@ -242,7 +242,10 @@ def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:
     usual, share = most_frequent(y)
     words = f"Nothing here beats always saying {_shown(usual)}, which is wrong on {1 - share:.1%}"
     if best.points + 2 * best.spread > MAX_LEAD_INTERVAL:
-        return "more-data", f"{words}, beyond luck; but {best.n_rows:,} rows are too few to tell."
+        return (
+            "more-data",
+            f"{words}, by more than chance; but {best.n_rows:,} rows are too few to decide.",
+        )
     if not any(CANDIDATES[name].step in (PLANES, KERNEL) for name in runs):
         return "more-data", f"{words}; but there was no time for algorithms that see more."
     return "noise", f"{words}: the columns say little about the label."
@@ -312,20 +315,20 @@ def outlook(runs: Runs, said: Advice) -> Outlook:
     cleaner = _by_cleaner_labels(runs[machine][-1]) if runs.get(machine) else None
     words = []
     if more is not None and more < MIN_OUTLOOK_SHARE:
-        words.append("twice the rows would buy next to nothing")
+        words.append("twice the rows would hardly lower the error")
     elif more is not None:
         words.append(
-            f"Twice the rows would buy about {100 * more:.1f} points, if the curve of "
-            f"{machine} goes on as it went"
+            f"Twice the rows would lower the error by about {100 * more:.1f} points, if the "
+            f"curve of {machine} continues as before"
         )
     if cleaner is not None and cleaner >= MIN_OUTLOOK_SHARE:
         words.append(
             f"of the half of the rows on which {machine} is surest, {cleaner:.1%} have another "
-            "label: about that much is wrong labels or something that no column tells"
+            "label: about as many labels are wrong, or depend on what no column holds"
         )
     if len(words) == 2 and more is not None and cleaner is not None:
         better = "more rows" if more > cleaner else "cleaner labels"
-        words.append(f"{better} would buy more")
+        words.append(f"{better} would help more")
     sentence = "; ".join(words)
     return Outlook(more, cleaner, f"{sentence[:1].upper()}{sentence[1:]}." if words else "")
 

@@ -137,7 +137,7 @@ def _signals_ask(watch: Watch) -> Iterator[None]:
         if watch.asked_to_stop_by is not None:
             raise KeyboardInterrupt(number)
         watch.asked_to_stop_by = number
-        watch.screen.note("Stopping as soon as all is in order; Ctrl-C again stops at once.")
+        watch.screen.note("Stopping at the next safe place; press Ctrl-C again to stop at once.")
 
     numbers = signal.SIGINT, signal.SIGTERM
     usual = [signal.signal(number, ask) for number in numbers]

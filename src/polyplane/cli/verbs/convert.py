@@ -39,7 +39,7 @@ def run(
         _convert_model(screen, data[0], output, reading.get("n_features"))
         return
     if output == "-" and to is None:
-        raise CallError("OUT is standard output, whose name states no format: say --to FORMAT.")
+        raise CallError("OUT is standard output, whose name states no format: pass --to FORMAT.")
     with blamed_on_the_call():
         kind = to if output == "-" and to is not None else format_written(output, to)
     rows = open_rows(data, reading)

@@ -36,7 +36,7 @@ def run(
     spelt: dict[str, str] = {}
     for chunk in chunks_of(rows, screen, "Evaluating"):
         if not chunk.y.size:
-            raise DataError("has no labels, without which there are no errors", data[0])
+            raise DataError("has no labels, which an evaluation needs", data[0])
         spelt |= other_spellings(chunk.y, loaded.classes)
         X = loaded.rows(chunk.X)
         found.add(as_labels_of(chunk.y, loaded.classes), *loaded.predict_with_values(X))

@@ -51,7 +51,7 @@ def run(
     place = loaded.check_choice(threshold, positive)
     if threshold is not None:
         label = loaded.classes.tolist()[place]
-        screen.note(f"The positive class is {label}, said from probability {threshold:g} on.")
+        screen.note(f"The positive class is {label}, predicted from probability {threshold:g} on.")
     elif positive is not None:
         raise CallError("--positive says for which class --threshold is: give both, or neither.")
     rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))

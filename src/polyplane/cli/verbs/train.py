@@ -349,7 +349,7 @@ def _tested(job: Job) -> Evaluation | None:
     spelt: dict[str, str] = {}
     for chunk in chunks_of(rows, job.screen, "Testing"):
         if not chunk.y.size:
-            raise DataError("has no labels, without which there are no errors", request.test)
+            raise DataError("has no labels, which an evaluation needs", request.test)
         spelt |= other_spellings(np.asarray(chunk.y), loaded.classes)
         labels = as_labels_of(np.asarray(chunk.y), loaded.classes)
         found.add(labels, *loaded.predict_with_values(loaded.rows(chunk.X)))
