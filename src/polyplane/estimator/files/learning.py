@@ -171,7 +171,7 @@ def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
 
 
 def _rule(model: Any, like: Any) -> Any:
-    """Check a rule, which the algorithm's steps read: its kind, and its kinds of numbers."""
+    """Return the rule that steps read, after checks of its kind and its kinds of numbers."""
     given = model.rule
     if isinstance(like, PolytopeRule):
         need(given is None, "a rule is of another algorithm")
