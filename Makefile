@@ -61,7 +61,7 @@ lint: env  ## formatting, ruff, types, layers and docstrings
 	@echo 'Checking the layers (import-linter).'
 	@$(BIN)/lint-imports --no-logo
 	@echo 'Checking the docstrings (numpydoc).'
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_docstrings.py -k 'not example'
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_docstrings.py -k 'numpydoc or first_sentences'
 
 format: env  ## format the code and apply the fixes that ruff is sure of
 	@echo 'Formatting.'
