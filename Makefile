@@ -51,7 +51,7 @@ test: lint browser  ## lint, then the test suite compiled and, where it looks in
 
 check: test  ## the same as test
 
-lint: env  ## formatting, ruff, types and layers
+lint: env  ## formatting, ruff, types, layers and docstrings
 	@echo 'Checking the formatting (ruff format).'
 	@$(BIN)/ruff format --check --quiet . || { echo 'Some files are not formatted: make format does it.' >&2; exit 1; }
 	@echo 'Checking the rules (ruff check).'
@@ -60,6 +60,8 @@ lint: env  ## formatting, ruff, types and layers
 	@$(BIN)/mypy --no-error-summary
 	@echo 'Checking the layers (import-linter).'
 	@$(BIN)/lint-imports --no-logo
+	@echo 'Checking the docstrings (numpydoc).'
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_docstrings.py -k 'numpydoc or first_sentences'
 
 format: env  ## format the code and apply the fixes that ruff is sure of
 	@echo 'Formatting.'

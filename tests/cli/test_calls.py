@@ -37,7 +37,7 @@ def test_version(call):
         (["export", "a.model", "-o", "model.txt"], "expected one of onnx, c"),
         (["convert", "rows.csv", "rows.xlsx"], "states no format"),
         (["convert", "rows.csv", "rows.idx"], "states the format idx"),
-        (["convert", "rows.csv", "-"], "say --to FORMAT"),
+        (["convert", "rows.csv", "-"], "pass --to FORMAT"),
         (["info", "rows.csv", "--base", "7"], "'7' is not one of '0', '1'"),
         (["info", "rows.csv", "--missing", "maybe"], "'maybe' is not one of 'fill'"),
         (["info", "rows.csv", "--on-bad", "maybe"], "'maybe' is not one of 'raise'"),

@@ -163,8 +163,8 @@ def test_the_docstring_tells_every_parameter(name):
     assert REGISTRY[name] is estimator
     text = inspect.getdoc(estimator)
     for field in dataclasses.fields(estimator):
-        words = field.metadata["allowed"].words
-        assert f"{field.name} : {words}; default {field.default!r}" in text
+        kind = field.metadata["allowed"].kind()
+        assert f"\n{field.name} : {kind}, default={field.default!r}\n    " in text
 
 
 def test_a_class_inherits_parameters_and_enters_the_registry_by_name(monkeypatch):

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from polyplane import CPMClassifier, PegasosClassifier
 from polyplane.engine.planes.planes import live_lanes
 from polyplane.engine.rows.storage import dense_rows, length_of_row
-from polyplane.hyperplane.convex_polytope import ENTROPIES, NOISE, SPEAKS_FOR
+from polyplane.hyperplane.convex_polytope import ENTROPIES, SPEAKS_FOR, START_LENGTH_SHARE
 from tests.exact import ALPHAS, only_model, random_problem
 from tests.reference import convex_polytope
 from tests.searches import looks_at_held_out_rows, lowest_after_looks
@@ -20,7 +20,7 @@ SIDES = ["negative", "positive", "both"]
 def start_of(machine, X):
     """Theta before the first step, by the seed that the model drew, and the owners."""
     model = only_model(machine)
-    length = NOISE * length_of_row(dense_rows(X, model.constant), 0)
+    length = START_LENGTH_SHARE * length_of_row(dense_rows(X, model.constant), 0)
     owners = SPEAKS_FOR[machine.sides]
     starts = [model.start_of(machine.n_planes, label, length) for label in owners]
     if machine.n_planes == 1:

@@ -81,8 +81,9 @@ def test_a_fit_is_the_reference_on_standardised_columns():
         shuffle(order[-1], generator)
     W, _ = reference.train(
         starts["planes"][:3, lanes].T, starts["owner"][lanes], Z, y, np.concatenate(order),
-        step=starts["step"], alpha=0.01, n_steps=3 * len(y), enough=soft_planes.ENOUGH["unsure"],
-        floor=soft_planes.FLOOR, to_rest=np.zeros(len(y), int),
+        step=starts["step"], alpha=0.01, n_steps=3 * len(y),
+        enough=soft_planes.LEADS_LEFT_ALONE["unsure"],
+        floor=soft_planes.MIN_SHARE_OF_MOVING_PLANE, to_rest=np.zeros(len(y), int),
     )  # fmt: skip
     found = planes_scale(model.rule, model.n_steps) * model.planes.sums[:3, lanes].T
     np.testing.assert_allclose(found, W, atol=1e-4 * np.abs(W).max())

@@ -1,10 +1,7 @@
 """Pictures of matplotlib: each is drawn, and shows what its model says."""
 
-import doctest
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
@@ -27,15 +24,6 @@ def closed():
 def board():
     X, y = problems.rings(400)
     return pp.AMMClassifier(random_state=0).fit(X, y), X, y
-
-
-@pytest.mark.parametrize("name", pp.plots.__all__)
-def test_every_example_runs(name):
-    function = getattr(pp.plots, name)
-    scope = {"pp": pp, name: function, "load_breast_cancer": load_breast_cancer}
-    (example,) = doctest.DocTestFinder(recurse=False).find(function, name, globs=scope)
-    assert example.examples
-    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_planes_are_bars_with_names_or_pictures(board):

@@ -112,7 +112,7 @@ def test_wrong_labels_are_worth_more_than_more_rows():
     assert found.verdict == "linear", found.summary
     assert found.outlook.cleaner_labels == pytest.approx(0.25, abs=0.05)
     assert found.outlook.cleaner_labels > found.outlook.more_rows
-    assert "cleaner labels would buy more" in found.summary
+    assert "cleaner labels would help more" in found.summary
 
 
 @pytest.mark.usefixtures("quick")
@@ -356,8 +356,8 @@ def test_of_a_large_file_a_part_is_read(tmp_path, name):
 
 
 def test_once_there_are_rows_enough_reading_ends_early(tmp_path, monkeypatch):
-    monkeypatch.setattr(samples, "MOST_ROWS", 300)
-    monkeypatch.setattr(samples, "LONG_ENOUGH", 5.0)
+    monkeypatch.setattr(samples, "MAX_SAMPLE_ROWS", 300)
+    monkeypatch.setattr(samples, "MIN_READING_SECONDS", 5.0)
     X, y = problems.xor(4000)
     write(tmp_path / "rows.csv", [Chunk(X, y)])
     met = {}
@@ -376,7 +376,7 @@ def test_once_there_are_rows_enough_reading_ends_early(tmp_path, monkeypatch):
         (np.zeros(5), np.arange(5) % 2, "dimensions"),
         (np.zeros((4, 2)), np.array([0, 1, np.nan, 0]), "missing values"),
         (np.zeros((4, 2)), np.array(["a", None, "b", "a"], object), "missing values"),
-        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "as of a number to predict"),
+        (np.zeros((4, 2)), np.array([0, 1, 0.5, 0]), "looks like a number to predict"),
         (np.zeros((900, 2)), np.arange(900) // 2, "450 different values in 900 rows"),
         (np.eye(40), np.arange(40) == 0, "Only one class"),
         (np.eye(40), np.arange(40), "No class has 6 rows"),

@@ -1,4 +1,4 @@
-"""Kernel machines on a Dask cluster: a cascade, whose parts are the partitions.
+"""Kernel SVMs on a Dask cluster: a cascade, whose parts are the partitions.
 
 A round trains on all partitions, where they are, and mixes support vectors in pairs
 (`estimator/learners/cascade.py`); only these travel. It ends when no partition has a violator, when
@@ -40,7 +40,7 @@ from polyplane.training.work.progress import progress
 __all__ = ["ROUNDS", "fit_cascade", "is_cascade"]
 
 ROUNDS = 5  # at most, unless said otherwise: the authors see three to five
-GAIN = 1e-3  # of the dual objective, in a round: less is the end
+MIN_RELATIVE_GAIN_OF_ROUND = 1e-3  # of the dual objective, in a round: less is the end
 MEASURES = "dual_objective", "violators"  # of `evals_result_["cascade"]`, round by round
 MACHINES = (HullerClassifier, LaSVMClassifier)
 
@@ -52,8 +52,8 @@ def is_cascade(estimator: Any) -> bool:
     name = type(estimator).__name__
     if type(estimator) not in MACHINES:
         raise TypeError(
-            f"{name} cannot be trained on a cluster: a cascade needs a machine whose solution is "
-            f"that of its support vectors alone; choose one of "
+            f"{name} cannot be trained on a cluster: a cascade needs an algorithm whose "
+            "solution is that of its support vectors alone; choose one of "
             f"{', '.join(kind.__name__ for kind in MACHINES)}."
         )
     check_parameters(estimator)
@@ -76,7 +76,7 @@ def fit_cascade(
     goes_on: bool,
     after: Callable[..., None],
 ) -> None:
-    """Train a kernel machine on the rows of a cluster, or go on with that.
+    """Train a kernel SVM on the rows of a cluster, or go on with that.
 
     `after` is called with the model and the measures of each round.
     """
@@ -90,42 +90,44 @@ def fit_cascade(
             f"{type(estimator).__name__} needs rows of at least 2 classes; y holds only one class, "
             f"{rows.classes.tolist()[0]!r}."
         )
-    machine = _that_travels(estimator, rows)
+    travelling = _that_travels(estimator, rows)
     vectors = vectors_of(estimator) if goes_on else None
     told = evaluations_of(estimator).get("cascade", {}) if goes_on else {}
     objectives, violators = (list(told.get(name, [])) for name in MEASURES)
     n_rows = int(rows.census().n_rows.sum())
     n_left = n_rounds - len(objectives)
-    shown = type(machine).__name__, n_left * n_rows, bool(machine.verbose), "vectors"
+    shown = type(travelling).__name__, n_left * n_rows, bool(travelling.verbose), "vectors"
     with progress(*shown, is_elsewhere=True) as report:
         for _ in range(n_left):
-            last = _one_round(machine, rows, vectors)
+            last = _one_round(travelling, rows, vectors)
             vectors = last.reached.vectors
             objectives.append(last.reached.objective)
             violators.append(float(last.n_violators))
             measures = dict(zip(MEASURES, (list(objectives), list(violators)), strict=True))
             report(n_rows, vectors.X.shape[0], math.nan)
             after(last.reached.model, {"cascade": measures})
-            is_still = len(objectives) > 1 and objectives[-1] <= objectives[-2] * (1 + GAIN)
+            is_still = len(objectives) > 1 and objectives[-1] <= objectives[-2] * (
+                1 + MIN_RELATIVE_GAIN_OF_ROUND
+            )
             if last.n_violators == 0 or is_still:
                 break
 
 
 def _that_travels(estimator: Any, rows: LoadedRows) -> Any:
     """The estimator as parts have it: what all rows settle is said in numbers."""
-    machine = clone(estimator)
-    machine.set_params(class_weight=weights_of_classes(estimator, *rows.census()))
-    if len(rows.chunks) > 1 and isinstance(machine.gamma, str):
-        told = machine, sampled(rows), rows.n_columns
-        machine.set_params(gamma=result_of_sample(rows.client.submit(_gamma, *told, pure=False)))
-    return machine
+    travelling = clone(estimator)
+    travelling.set_params(class_weight=weights_of_classes(estimator, *rows.census()))
+    if len(rows.chunks) > 1 and isinstance(travelling.gamma, str):
+        told = travelling, sampled(rows), rows.n_columns
+        travelling.set_params(gamma=result_of_sample(rows.client.submit(_gamma, *told, pure=False)))
+    return travelling
 
 
-def _gamma(machine: Any, sample: Chunk, n_columns: int) -> float:
-    return gamma_by_sample(machine, sample.X, sample.y, n_columns)
+def _gamma(estimator: Any, sample: Chunk, n_columns: int) -> float:
+    return gamma_by_sample(estimator, sample.X, sample.y, n_columns)
 
 
-def _one_round(machine: Any, rows: LoadedRows, vectors: Vectors | None) -> _Round:
+def _one_round(estimator: Any, rows: LoadedRows, vectors: Vectors | None) -> _Round:
     """All parts, pairs of them until one is left, and the violators that all parts then have."""
     client, begun_here = rows.client, []
     firsts = np.cumsum([0, *(one.n_rows for one in rows.surveys)]).tolist()
@@ -136,13 +138,13 @@ def _one_round(machine: Any, rows: LoadedRows, vectors: Vectors | None) -> _Roun
             (fed_back,) = client.scatter([vectors], broadcast=True, hash=False)
         level = []
         for k, chunk in enumerate(rows.chunks):
-            told = machine, chunk, rows.numbers[k], firsts[k], rows.n_columns, fed_back
+            told = estimator, chunk, rows.numbers[k], firsts[k], rows.n_columns, fed_back
             level.append(client.submit(_part, *told, pure=False, **near(homes[chunk.key])))
         while len(level) > 1:
             begun_here += level
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
             level = [
-                client.submit(of_pair, machine, *pair, pure=False) if len(pair) == 2 else pair[0]
+                client.submit(of_pair, estimator, *pair, pure=False) if len(pair) == 2 else pair[0]
                 for pair in pairs
             ]
         begun_here += level
@@ -161,10 +163,10 @@ def _one_round(machine: Any, rows: LoadedRows, vectors: Vectors | None) -> _Roun
 
 
 def _part(
-    machine: Any, chunk: Chunk, number: int, first: int, n_columns: int, fed_back: Vectors | None
+    estimator: Any, chunk: Chunk, number: int, first: int, n_columns: int, fed_back: Vectors | None
 ) -> Reached:
     try:
-        return of_part(machine, chunk.X, chunk.y, first, n_columns, fed_back)
+        return of_part(estimator, chunk.X, chunk.y, first, n_columns, fed_back)
     except (TypeError, ValueError) as error:
         raise unusable(number, error) from error
 

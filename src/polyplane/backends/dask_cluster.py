@@ -27,7 +27,7 @@ from polyplane.backends.dask_partitions import mix_rows, partitions_of
 from polyplane.backends.dask_portfolio import fit_portfolio, is_portfolio
 from polyplane.backends.dask_prediction import Evaluation, evaluate, predict
 from polyplane.backends.dask_rounds import (
-    ALIKE,
+    MIN_COSINE_OF_ONE_PLANE,
     after_round,
     check_mixes,
     one_stretch,
@@ -50,8 +50,8 @@ from polyplane.estimator.learners.travelling_models import completed, count_pass
 from polyplane.training.work.progress import Report, progress
 
 __all__ = [
-    "ALIKE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "fit",
-    "mix_rows", "partial_fit", "predict", "sample",
+    "MIN_COSINE_OF_ONE_PLANE", "ROUNDS", "Evaluation", "bytes_sent", "evaluate", "fit", "mix_rows",
+    "partial_fit", "predict", "sample",
 ]  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def fit(
     rounds: int | None = None,
     learners: int | None = None,
     mixes: float | None = None,
-    alike: float = ALIKE,
+    alike: float = MIN_COSINE_OF_ONE_PLANE,
     checkpoint: Any = None,
     resume: bool = False,
     callback: Callable[[Any], Any] | None = None,
@@ -115,8 +115,8 @@ def fit(
 
             fit_portfolio(estimator, rows, rounds, train, after)
         else:
-            machine = that_travels(estimator, rows, rounds, goes_on)
-            _make_passes(machine, rows, (learners, mixes, alike), goes_on, after)
+            travelling = that_travels(estimator, rows, rounds, goes_on)
+            _make_passes(travelling, rows, (learners, mixes, alike), goes_on, after)
     return estimator
 
 
@@ -144,7 +144,7 @@ def sample(
 
 
 def _make_passes(
-    machine: Any,
+    estimator: Any,
     rows: LoadedRows,
     way: tuple[int | None, float | None, float],
     goes_on: bool,
@@ -152,15 +152,15 @@ def _make_passes(
 ) -> PackedModel:
     """Make all passes that are left; return the model reached."""
     learners, mixes, alike = way
-    sample = sampled(rows) if needs_sample(machine, rows) else None
-    model = packed(machine) if goes_on else first_model(machine, rows, sample)
+    sample = sampled(rows) if needs_sample(estimator, rows) else None
+    model = packed(estimator) if goes_on else first_model(estimator, rows, sample)
     begun = unpacked(model)
     n_done, n_passes = int(begun.n_iter_), count_passes(begun)
     if sample is not None and not goes_on:  # else rows may come to columns that are new
-        rows = rows_as_seen(rows, machine, model)
+        rows = rows_as_seen(rows, estimator, model)
     plan = plan_of(rows, learners, mixes, n_passes)
     n_rows = (n_passes - n_done) * int(rows.census().n_rows.sum())
-    shown = type(machine).__name__, n_rows, bool(machine.verbose)
+    shown = type(estimator).__name__, n_rows, bool(estimator.verbose)
     with progress(*shown, is_elsewhere=True) as report:
         for stretch in plan.stretches(n_done, n_passes):
             told = partial(_report, report, int(unpacked(model).n_planes_))

@@ -1,4 +1,4 @@
-"""Which machines a cluster trains by rounds, and why not the others."""
+"""Estimators that a cluster trains by rounds, and errors for all others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def check_mixable(estimator: Any) -> None:
     name = type(estimator).__name__
     if not isinstance(estimator, PlaneClassifier):
         raise TypeError(
-            f"{name} is no machine of polyplane that a cluster trains: "
+            f"{name} is no estimator of polyplane that a cluster trains: "
             f"choose one of {', '.join(kind.__name__ for kind in MIXABLE)}."
         )
     if type(estimator) not in MIXABLE:

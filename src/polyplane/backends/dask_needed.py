@@ -1,4 +1,4 @@
-"""What is used of Dask, or a sentence that says how to get it."""
+"""Names of Dask that the backend uses, or an error that says how to install it."""
 
 try:
     import dask

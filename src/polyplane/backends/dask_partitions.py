@@ -55,7 +55,7 @@ class Partition(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What must be known of a partition before the first round."""
+    """Facts about a partition that are needed before the first round."""
 
     n_rows: int
     n_columns: int
@@ -67,7 +67,7 @@ class Survey(NamedTuple):
 
 
 def survey(chunk: Chunk) -> Survey:
-    """What there is to know of a partition."""
+    """Return the facts about a partition."""
     labels, counts = np.unique(np.asarray(chunk.y), return_counts=True)
     (n_rows, n_columns), n_bytes = chunk.X.shape, int(sizeof(chunk.X))
     kind = is_frame(chunk.X), sp.issparse(chunk.X)
@@ -227,7 +227,7 @@ def _paths(path: str) -> list[str]:
 
 
 class Settled(NamedTuple):
-    """What is the same for all files."""
+    """Facts that are the same for all files."""
 
     text: Mapping[str, Any]  # of LIBSVM text
     layout: Any  # of a table, as plain values; None of others
@@ -243,7 +243,7 @@ def _settled(path: str, options: Mapping[str, Any], parts: Sequence[Range], know
 
 
 def _layout_of(path: str, options: Mapping[str, Any], parts: Sequence[Range]) -> Layout:
-    """What the first rows of all ranges tell, or the first file where none can be cut."""
+    """Return the layout learned from the first rows of all ranges, or from the first file."""
     source = stream(path, **options)
     tables = [part for part in parts if part.kind in ("csv", "parquet") and part.start < part.stop]
     if tables:

@@ -37,30 +37,32 @@ def fit_portfolio(
     after: Callable[[PackedModel], None],
 ) -> None:
     """Choose recipes on a sample, and `train` each on all rows; tell `after` of each."""
-    machine = clone(estimator).set_params(
+    travelling = clone(estimator).set_params(
         class_weight=weights_of_classes(estimator, *rows.census())
     )
     sample = sampled(rows)
     submit = rows.client.submit
-    model: PackedModel = result_of_sample(submit(_fitted, machine, sample, pure=False))
+    model: PackedModel = result_of_sample(submit(_fitted, travelling, sample, pure=False))
     after(model)
     recipes = unpacked(model).recipes_
     for name, recipe in recipes.items():
         settings = settings_of({key: one for key, one in recipe.items() if key != "weight"})
         if rounds is not None:
             settings["max_iter"] = int(rounds)
-        given = {key: getattr(machine, key) for key in ("class_weight", "random_state", "verbose")}
+        given = {
+            key: getattr(travelling, key) for key in ("class_weight", "random_state", "verbose")
+        }
         member = train(unpacked(model).member_of(settings | given))
         model = submit(_with_member, model, name, member, sample, pure=False).result()
         after(model)
 
 
-def _fitted(machine: Any, sample: Chunk) -> PackedModel:
+def _fitted(estimator: Any, sample: Chunk) -> PackedModel:
     """Return the classifier fitted to the sample, without target statistics.
 
     Rounds would give training rows statistics in which their own labels are counted.
     """
-    classifier = clone(machine)
+    classifier = clone(estimator)
     classifier.KEEPS_KEYS = False
     return packed(classifier.fit(sample.X, sample.y))
 

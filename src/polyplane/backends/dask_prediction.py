@@ -19,7 +19,7 @@ __all__ = ["Evaluation", "evaluate", "predict", "predicted_by"]
 
 
 class Evaluation(NamedTuple):
-    """How a model does on the rows of a cluster."""
+    """Counts of right and wrong predictions on the rows of a cluster."""
 
     n_rows: int
     error: float  # share of wrong rows
@@ -72,12 +72,12 @@ def predicted(model: PackedModel, chunk: Chunk) -> Array:
     return predicted_by(unpacked(model), chunk)
 
 
-def predicted_by(machine: Any, chunk: Chunk) -> Array:
+def predicted_by(estimator: Any, chunk: Chunk) -> Array:
     """The labels of all rows of a partition."""
     if chunk.X.shape[0] == 0:
-        return np.empty(0, machine.classes_.dtype)
-    X = widened(chunk.X, width_of(machine)) if sp.issparse(chunk.X) else chunk.X
-    labels: Array = machine.predict(X)
+        return np.empty(0, estimator.classes_.dtype)
+    X = widened(chunk.X, width_of(estimator)) if sp.issparse(chunk.X) else chunk.X
+    labels: Array = estimator.predict(X)
     return labels
 
 

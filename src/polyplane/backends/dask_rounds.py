@@ -43,19 +43,21 @@ from polyplane.training.rows import TrainingData
 from polyplane.training.work.interruption import interrupts_wait
 
 __all__ = [
-    "ALIKE", "MIXES", "Learner", "Parcel", "Plan", "after_round", "check_mixes",
-    "mixture_of", "one_stretch", "plan_of", "rows_as_seen", "together",
+    "MIN_COSINE_OF_ONE_PLANE", "MIXTURES_PER_PASS", "Learner", "Parcel", "Plan", "after_round",
+    "check_mixes", "mixture_of", "one_stretch", "plan_of", "rows_as_seen", "together",
 ]  # fmt: skip
 
-ALIKE = 0.9  # cosine from which two new planes are one: less blurs planes, more leaves doubles
-MIXES = 4  # in a pass: two learners lose a little less than by mixing once (docs/dask.md)
-MOST_ROUNDS = 20  # of a training: more win nothing, and each costs as much (docs/dask.md)
-MOST_UNEVEN = 2  # rows of a learner beside those of another, where they learn what is near
+# From this cosine on two new planes become one: less blurs planes, more leaves doubles.
+MIN_COSINE_OF_ONE_PLANE = 0.9
+# Two learners lose a little less than by mixing once a pass (docs/dask.md).
+MIXTURES_PER_PASS = 4
+MAX_ROUNDS = 20  # of a training: more win nothing, and each costs as much (docs/dask.md)
+MAX_ROWS_RATIO = 2  # rows of a learner beside those of another, where they learn what is near
 LEG_BYTES = 1 << 27  # rows that a task may hold: they need not all be in memory at once
 
 
 class Learner(NamedTuple):
-    """What one learner does in a round."""
+    """One learner's share of the work of a round."""
 
     number: int
     parts: Sequence[Part]
@@ -86,10 +88,10 @@ def plan_of(rows: LoadedRows, learners: int | None, mixes: float | None, n_passe
 
 
 def _mixes_for(n_passes: int) -> float:
-    """How often learners are mixed in each of so many passes."""
-    if n_passes > MOST_ROUNDS:
-        return 1 / math.ceil(n_passes / MOST_ROUNDS)
-    return min(MIXES, MOST_ROUNDS // n_passes)
+    """Return the number of mixtures per pass for a number of passes."""
+    if n_passes > MAX_ROUNDS:
+        return 1 / math.ceil(n_passes / MAX_ROUNDS)
+    return min(MIXTURES_PER_PASS, MAX_ROUNDS // n_passes)
 
 
 def check_mixes(mixes: float | None) -> None:
@@ -158,7 +160,7 @@ def _neighbours(rows: LoadedRows, learners: int | None) -> list[list[int]]:
         own = [k for k, home in enumerate(homes) if home == worker]
         by_place += [group.tolist() for group in np.array_split(own, n_threads) if group.size]
     n_rows = [sum(rows.surveys[k].n_rows for k in group) for group in by_place]
-    is_even = len(by_place) == n_groups and max(n_rows) <= MOST_UNEVEN * min(n_rows)
+    is_even = len(by_place) == n_groups and max(n_rows) <= MAX_ROWS_RATIO * min(n_rows)
     return sorted(by_place) if is_even else by_number
 
 
@@ -166,7 +168,7 @@ def _neighbours(rows: LoadedRows, learners: int | None) -> list[list[int]]:
 
 
 class Parcel:
-    """What a task hands on: a model, a learner on its way, its share of a mixture, or rows.
+    """Container of a task's result: a model, a learner on its way, its share, or rows.
 
     Dask decides by the bytes of a result where tasks run, and counts traffic by them. For tuples
     and dicts it samples ten parts at random: for one model that was a tenth of the truth, or twice.
@@ -210,7 +212,7 @@ class SeenRows(Parcel):
         return seen
 
 
-def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRows:
+def rows_as_seen(rows: LoadedRows, estimator: Any, model: PackedModel) -> LoadedRows:
     """Return the partitions as steps see them, which else are made again in every pass.
 
     What is kept is a few times as large: only small partitions are worth it, and visited often. A
@@ -218,7 +220,7 @@ def rows_as_seen(rows: LoadedRows, machine: Any, model: PackedModel) -> LoadedRo
     """
     n_bytes = sum(one.n_bytes for one in rows.surveys)
     n_workers = max(1, len(rows.client.nthreads()))
-    if not writes_rows_out(machine) or n_bytes > LEG_BYTES * n_workers:
+    if not writes_rows_out(estimator) or n_bytes > LEG_BYTES * n_workers:
         return rows
     (shared,) = rows.client.scatter([Parcel(model)], broadcast=True, hash=False)
     holders = holders_of(rows.client, rows.chunks)
@@ -317,7 +319,7 @@ class Leg(NamedTuple):
         return self._replace(parts=[part._replace(chunk=None) for part in self.parts])
 
     def count_rows(self) -> int:
-        """That are visited."""
+        """Return the number of rows that are visited."""
         n_rows = sum(part.n_rows for part in self.parts)
         return n_rows * self.n_times // self.piece.n_pieces
 

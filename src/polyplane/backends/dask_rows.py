@@ -28,7 +28,7 @@ ROWS_OF_A_CLASS = 100  # that a sample has of each, where there are as many
 
 @contextlib.contextmanager
 def faults_in_words(numbers: Mapping[Any, int] | None = None) -> Iterator[None]:
-    """What has befallen the cluster itself, in one sentence; partitions have `numbers`, by key."""
+    """Raise errors of the cluster as one sentence; `numbers` are those of partitions, by key."""
     try:
         yield
     except KilledWorker as error:
@@ -121,7 +121,7 @@ def load_rows(client: Any, parts: Sequence[Partition], n_learners: int) -> Loade
 
 
 def layout_of_files(client: Any, parts: Sequence[Partition]) -> Layout | None:
-    """How files that are tables are laid out."""
+    """Return the layout of files that are tables, or None."""
     settled: Any = parts[0].settled
     if dask.is_dask_collection(settled):
         settled = client.compute(settled).result()
@@ -130,7 +130,7 @@ def layout_of_files(client: Any, parts: Sequence[Partition]) -> Layout | None:
 
 
 def holders_of(client: Any, chunks: Sequence[Any]) -> dict[Any, Any]:
-    """Which workers have each chunk now; none, where it was lost and is not loaded again yet."""
+    """Return the workers that have each chunk now; none for a chunk that was lost."""
     known = client.who_has(chunks)
     return {chunk.key: known.get(chunk.key, ()) for chunk in chunks}
 

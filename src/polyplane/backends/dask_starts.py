@@ -1,4 +1,4 @@
-"""How training on a Dask cluster begins: the machine as learners have it, and its first model."""
+"""Start of training on a Dask cluster: the estimator of the learners, and its first model."""
 
 from typing import Any
 
@@ -21,38 +21,38 @@ __all__ = ["first_model", "needs_sample", "that_travels"]
 
 def that_travels(estimator: Any, rows: LoadedRows, rounds: int | None, goes_on: bool) -> Any:
     """The estimator as learners have it: what all rows and rounds settle is said in numbers."""
-    machine = unpacked(packed(estimator)) if goes_on else clone(estimator)
+    travelling = unpacked(packed(estimator)) if goes_on else clone(estimator)
     if goes_on and not rows.surveys[0].is_table:
-        take_layout(machine)  # rows of files are laid out as they are read
+        take_layout(travelling)  # rows of files are laid out as they are read
     if goes_on:
-        _check_known(machine, rows)
-    is_soft = machine.algorithm.is_soft  # then fits divide weights by their mean
-    machine.set_params(class_weight=weights_of_classes(estimator, *rows.census(), is_soft))
-    return machine if rounds is None else machine.set_params(max_iter=int(rounds))
+        _check_known(travelling, rows)
+    is_soft = travelling.algorithm.is_soft  # then fits divide weights by their mean
+    travelling.set_params(class_weight=weights_of_classes(estimator, *rows.census(), is_soft))
+    return travelling if rounds is None else travelling.set_params(max_iter=int(rounds))
 
 
-def needs_sample(machine: Any, rows: LoadedRows) -> bool:
+def needs_sample(estimator: Any, rows: LoadedRows) -> bool:
     """Return True if it begins, or ends, with what only many rows of all kinds can tell."""
-    algorithm, settings = job_of(machine, {})
+    algorithm, settings = job_of(estimator, {})
     is_to_find = len(settings.open_of(algorithm.searched)) > 0
     return rows.surveys[0].is_table or is_to_find or algorithm.starts_from_rows(settings)
 
 
-def first_model(machine: Any, rows: LoadedRows, sample: Any) -> PackedModel:
+def first_model(estimator: Any, rows: LoadedRows, sample: Any) -> PackedModel:
     """The model before the first step, that all learners share."""
     if sample is not None:
-        words = machine, sample, rows.n_columns, rows.census()
+        words = estimator, sample, rows.n_columns, rows.census()
         model: PackedModel = result_of_sample(rows.client.submit(_begun_by, *words, pure=False))
         return model
     has_begun = False
     for number, chunk in zip(rows.numbers, rows.chunks, strict=True):
         if has_begun:
             break
-        told = machine, chunk, rows.classes, rows.n_columns
+        told = estimator, chunk, rows.classes, rows.n_columns
         here = near(holders_of(rows.client, [chunk])[chunk.key])
         task = rows.client.submit(_begun, *told, pure=False, **here)
-        machine, has_begun = result_of(task, number)
-    return packed(machine)
+        estimator, has_begun = result_of(task, number)
+    return packed(estimator)
 
 
 def _check_known(estimator: Any, rows: LoadedRows) -> None:
@@ -66,20 +66,20 @@ def _check_known(estimator: Any, rows: LoadedRows) -> None:
         )
 
 
-def _begun(machine: Any, chunk: Chunk, classes: Array, n_columns: int) -> tuple[Any, bool]:
-    machine = clone(machine) if training_of(machine) is None else machine
-    has_begun = begun(machine, chunk.X, chunk.y, classes, n_columns)
-    _check_no_gaps(machine, chunk)
-    return machine, has_begun
+def _begun(estimator: Any, chunk: Chunk, classes: Array, n_columns: int) -> tuple[Any, bool]:
+    estimator = clone(estimator) if training_of(estimator) is None else estimator
+    has_begun = begun(estimator, chunk.X, chunk.y, classes, n_columns)
+    _check_no_gaps(estimator, chunk)
+    return estimator, has_begun
 
 
-def _check_no_gaps(machine: Any, chunk: Chunk) -> None:
-    if layout_of(machine) is not None and not is_frame(chunk.X):
+def _check_no_gaps(estimator: Any, chunk: Chunk) -> None:
+    if layout_of(estimator) is not None and not is_frame(chunk.X):
         raise ValueError("X has gaps (NaN), which a cluster takes from dask dataframes only")
 
 
-def _begun_by(machine: Any, sample: Chunk, n_columns: int, census: Census) -> PackedModel:
-    machine = clone(machine)
-    begun_by_sample(machine, sample.X, sample.y, n_columns, census)
-    _check_no_gaps(machine, sample)
-    return packed(machine)
+def _begun_by(estimator: Any, sample: Chunk, n_columns: int, census: Census) -> PackedModel:
+    estimator = clone(estimator)
+    begun_by_sample(estimator, sample.X, sample.y, n_columns, census)
+    _check_no_gaps(estimator, sample)
+    return packed(estimator)

@@ -19,7 +19,7 @@ from polyplane.arrays import Array
 from polyplane.backends.dask_machines import check_mixable, is_to_go_on
 from polyplane.backends.dask_needed import Client, Future, dask, default_client
 from polyplane.backends.dask_partitions import Partition, is_dask_frame, partitions_of, told_apart
-from polyplane.backends.dask_rounds import ALIKE, Parcel, after_round, mixture_of
+from polyplane.backends.dask_rounds import MIN_COSINE_OF_ONE_PLANE, Parcel, after_round, mixture_of
 from polyplane.backends.dask_rows import faults_in_words, layout_of_files, near, unusable
 from polyplane.data.chunks import Chunk, DataError
 from polyplane.data.table.frames import is_frame
@@ -31,7 +31,7 @@ from polyplane.hyperplane.soft_planes import SoftPlanesClassifier
 
 __all__ = ["partial_fit"]
 
-EVERY = 4  # partitions of a learner between mixtures
+PARTITIONS_BETWEEN_MIXTURES = 4  # partitions of a learner between mixtures
 FIRST_ROWS = 10_000  # that one learner learns: planes are there by then, and one pruning
 
 
@@ -43,8 +43,8 @@ def partial_fit(
     classes: Any = None,
     client: Client | None = None,
     learners: int | None = None,
-    every: int = EVERY,
-    alike: float = ALIKE,
+    every: int = PARTITIONS_BETWEEN_MIXTURES,
+    alike: float = MIN_COSINE_OF_ONE_PLANE,
     checkpoint: Any = None,
     callback: Callable[[Any], Any] | None = None,
     **options: Any,
@@ -73,9 +73,9 @@ def partial_fit(
         layout = layout_of_files(client, parts)
         sources = [_Source(_lean(part), number) for number, part in enumerate(parts)]
         if goes_on:
-            machine = unpacked(packed(estimator)).set_params(shuffle=False)
-            take_layout(machine)
-            model = packed(machine)
+            travelling = unpacked(packed(estimator)).set_params(shuffle=False)
+            take_layout(travelling)
+            model = packed(travelling)
         else:
             model, sources = _first_model(client, clone(estimator), sources, np.asarray(classes))
         after = partial(after_round, estimator, layout, checkpoint, callback)
@@ -114,7 +114,7 @@ class _Source(NamedTuple):
 
 
 def _lean(part: Partition) -> Any:
-    """How to come by a partition, without the rows of others."""
+    """Return a partition as a task of its own, without the rows of others."""
     (lean,) = dask.optimize(part.chunk)
     if any(isinstance(task, Future) for task in dict(lean.dask).values()):
         raise ValueError("X is on the workers already, where dask_cluster.fit learns it.")
@@ -122,21 +122,21 @@ def _lean(part: Partition) -> Any:
 
 
 def _first_model(
-    client: Client, machine: Any, sources: Sequence[_Source], classes: Array
+    client: Client, estimator: Any, sources: Sequence[_Source], classes: Array
 ) -> tuple[PackedModel, list[_Source]]:
-    """What one learner makes of the first rows, and what is left of the partitions.
+    """Return the model after the first rows, and the partitions that are left.
 
-    It goes on until all models of the machine have met a row that they visit.
+    It goes on until all models of the estimator have met a row that they visit.
     """
-    machine.set_params(shuffle=False)
+    estimator.set_params(shuffle=False)
     for place, source in enumerate(sources):
-        task = client.submit(_begun, machine, _Sealed([source]), classes, pure=False)
-        machine, n_learned = task.result()
-        if training_of(machine) is not None and has_begun(training_of(machine)):
-            return packed(machine), [source._replace(n_learned=n_learned), *sources[place + 1 :]]
-    if training_of(machine) is None:
+        task = client.submit(_begun, estimator, _Sealed([source]), classes, pure=False)
+        estimator, n_learned = task.result()
+        if training_of(estimator) is not None and has_begun(training_of(estimator)):
+            return packed(estimator), [source._replace(n_learned=n_learned), *sources[place + 1 :]]
+    if training_of(estimator) is None:
         raise ValueError(f"X has no rows in any of its {len(sources)} partitions.")
-    return packed(machine), []
+    return packed(estimator), []
 
 
 class _Sealed:
@@ -146,16 +146,16 @@ class _Sealed:
         self.sources = sources
 
 
-def _begun(machine: Any, sealed: _Sealed, classes: Array) -> tuple[Any, int]:
-    """The machine after the first rows, or after all where these are too few; and how many."""
+def _begun(estimator: Any, sealed: _Sealed, classes: Array) -> tuple[Any, int]:
+    """Return the estimator after the first rows, and the number of rows that it has learned."""
     chunk = sealed.sources[0].chunk()
     n_rows = chunk.X.shape[0]
     for some in (slice(FIRST_ROWS), slice(FIRST_ROWS, None)):
         if chunk.y[some].size:
-            machine.partial_fit(chunk.X[some], chunk.y[some], classes=classes)
-            if has_begun(training_of(machine)):
-                return machine, min(n_rows, FIRST_ROWS) if some.start is None else n_rows
-    return machine, n_rows
+            estimator.partial_fit(chunk.X[some], chunk.y[some], classes=classes)
+            if has_begun(training_of(estimator)):
+                return estimator, min(n_rows, FIRST_ROWS) if some.start is None else n_rows
+    return estimator, n_rows
 
 
 def _make_rounds(
@@ -205,7 +205,7 @@ def _one_round(
 
 
 def _learn(model: Parcel, sealed: _Sealed, end: Callable[[Journey], Any]) -> Parcel:
-    """What a learner has reached after its partitions."""
+    """Return the result of a learner after its partitions."""
     journey = Journey(model.content)
     for source in sealed.sources:
         try:

@@ -39,7 +39,7 @@ SPOKEN_OF = {"missing": "--missing", "on_bad": "--on-bad", "categories": "--cate
 
 
 class CallError(Exception):
-    """What was asked for makes no sense, whatever the data are: one sentence with the fix."""
+    """Error for a call that makes no sense, whatever the data are: one sentence with the fix."""
 
 
 def exit_code_of(work: Callable[[], Any], is_debug: bool) -> int:

@@ -1,4 +1,4 @@
-"""What every reader yields, and what it says about input that it cannot read."""
+"""Chunks of rows that every reader yields, and errors for input that cannot be read."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -25,7 +25,29 @@ def placed(words: str, path: Any = None, line: int | None = None, column: int | 
 
 
 class DataError(ValueError):
-    """Input that cannot be read: where it stands, what is there, what was expected."""
+    """Error for input that cannot be read, with its place and what was expected there.
+
+    Parameters
+    ----------
+    problem : str
+        Words that say what is wrong.
+    path : path, optional
+        File that was read.
+    line : int, optional
+        Number of the line, from 1.
+    column : int, optional
+        Number of the column, from 1.
+
+    See Also
+    --------
+    read : Reads all rows, or raises this error.
+
+    Examples
+    --------
+    >>> import polyplane as pp
+    >>> print(pp.DataError("found 'x', expected a number", "rows.csv", 3))
+    rows.csv, line 3: found 'x', expected a number
+    """
 
     def __init__(
         self, problem: str, path: Any = None, line: int | None = None, column: int | None = None

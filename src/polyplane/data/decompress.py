@@ -71,7 +71,7 @@ DECOMPRESSORS: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
 
 
 def name_of(source: Source) -> str:
-    """What errors call a file."""
+    """Return the name of a file for error messages."""
     if isinstance(source, str | os.PathLike):
         return "standard input" if source == "-" else os.fspath(source)
     name = getattr(source, "name", None)
@@ -96,7 +96,7 @@ def _opened(source: Source, name: str) -> Any:
 
 
 def _first_bytes(file: Any, name: str) -> bytes:
-    """As many bytes as a magic number has; a pipe may hand them out one by one."""
+    """Return the first bytes, enough for a magic number, also of a pipe."""
     head = b""
     while len(head) < MOST_MAGIC:
         try:

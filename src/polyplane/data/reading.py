@@ -37,7 +37,7 @@ __all__ = ["Stream", "read", "stream"]
 
 CHUNK_ROWS = 8_192
 WINDOW_CHUNKS = 4  # shuffled together; as many wait
-PATIENCE = 1.0  # seconds that a thread gets to leave a pipe from which nothing comes
+PIPE_TIMEOUT_SECONDS = 1.0  # seconds that a thread gets to leave a pipe from which nothing comes
 OWN_COLUMNS = (
     "X has columns and scales that were learned from this file: for the same ones of another file, "
     "read both with one layout=pp.stream(path).layout"
@@ -52,7 +52,47 @@ def read(
     layout: Layout | None = None,
     **options: Any,
 ) -> tuple[Any, Array | None]:
-    """X and y of all rows; y is None where there are no labels. Options are those of `stream`."""
+    r"""Read all rows of files.
+
+    Parameters
+    ----------
+    source : path, file or list
+        File to read, a pattern of files, "-" for standard input, an open file, or a list of these:
+        LIBSVM text, CSV, Parquet, Arrow, npy, npz or IDX, plain or compressed.
+    on_bad : {"raise", "skip"}, default="raise"
+        Rows that cannot be read are an error, or are left out and counted.
+    cache : bool, default=False
+        Keep parsed rows beside each file, and read them from there in later passes.
+    layout : Layout, optional
+        Columns of tables, as another stream has learned them.
+    **options : dict
+        Options of the format: `format`, `n_features`, `base`, `text_labels`, `label`, `drop`,
+        `text_columns`, `missing`, `categories`, `n_hash`, `delimiter`, `header`, `labels`, `part`.
+
+    Returns
+    -------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Rows: float32 or uint8, sparse of LIBSVM text.
+    y : ndarray of shape (n_rows,) or None
+        Labels; None where there are none.
+
+    See Also
+    --------
+    stream : The rows in chunks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polyplane as pp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "flowers.csv")
+    >>> _ = path.write_text("length,width,label\n1.5,0.5,a\n4.0,1.5,b\n1.0,0.25,a\n")
+    >>> X, y = pp.read(path, label="label")
+    >>> X.shape, y.tolist()
+    ((3, 2), ['a', 'b', 'a'])
+    >>> folder.cleanup()
+    """
     whole = stream(source, on_bad=on_bad, cache=cache, layout=layout, **options)
     rows = joined(whole.all_chunks())
     known = whole.layout
@@ -71,12 +111,47 @@ def stream(
     layout: Layout | None = None,
     **options: Any,
 ) -> "Stream":
-    """Chunks of rows with `.X` and `.y`; each `for` over it is one pass over the sources.
+    r"""Return rows of files in chunks, one pass over the files for each loop over it.
 
-    on_bad   "raise", or "skip": rows that cannot be read are left out and counted in `bad`.
-    cache    keep parsed rows beside each file, and read them from there in later passes.
-    layout   which columns tables have, as another stream has learned it.
-    options  `ReadOptions` says which there are.
+    Parameters
+    ----------
+    source : path, file or list
+        File to read, a pattern of files, "-" for standard input, an open file, or a list of these:
+        LIBSVM text, CSV, Parquet, Arrow, npy, npz or IDX, plain or compressed.
+    chunk_rows : int, default=8192
+        Rows of a chunk.
+    on_bad : {"raise", "skip"}, default="raise"
+        Rows that cannot be read are an error, or are left out and counted.
+    cache : bool, default=False
+        Keep parsed rows beside each file, and read them from there in later passes.
+    layout : Layout, optional
+        Columns of tables, as another stream has learned them.
+    **options : dict
+        Options of the format: `format`, `n_features`, `base`, `text_labels`, `label`, `drop`,
+        `text_columns`, `missing`, `categories`, `n_hash`, `delimiter`, `header`, `labels`, `part`.
+
+    Returns
+    -------
+    Stream
+        Iterable of chunks with `.X` and `.y`, which `fit` takes as X.
+
+    See Also
+    --------
+    read : All rows at once.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polyplane as pp
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name, "flowers.csv")
+    >>> _ = path.write_text("length,width,label\n1.5,0.5,a\n4.0,1.5,b\n1.0,0.25,a\n")
+    >>> for chunk in pp.stream(path, chunk_rows=2, label="label"):
+    ...     print(chunk.X.shape, chunk.y.tolist())
+    (2, 2) ['a', 'b']
+    (1, 2) ['a']
+    >>> folder.cleanup()
     """
     if on_bad not in ("raise", "skip"):
         raise ValueError(f"on_bad is {on_bad!r}, expected 'raise' or 'skip'.")
@@ -127,12 +202,12 @@ class Stream:
 
     @property
     def is_once(self) -> bool:
-        """Whether there is a pipe among the sources, which cannot be read again."""
+        """Return True if a pipe is among the sources, which cannot be read again."""
         return any(_is_pipe(source) for source in self.sources)
 
     @property
     def _patience(self) -> float | None:
-        return PATIENCE if self.is_once else None
+        return PIPE_TIMEOUT_SECONDS if self.is_once else None
 
     def __iter__(self) -> Generator[Chunk, None, None]:
         """One pass."""
@@ -272,7 +347,7 @@ def _state_of(path: Any) -> Any:
 def ahead(
     chunks: Generator[Chunk, None, None], n_ahead: int = 2, patience: float | None = None
 ) -> Generator[Chunk, None, None]:
-    """The same chunks, made by a thread that is never more than `n_ahead` beyond the one at work.
+    """Yield chunks that a thread makes, which is never more than `n_ahead` chunks ahead.
 
     The thread ends with the loop, however that ends; one that waits for a pipe gets `patience`
     seconds to do so, and else ends with the pipe.

@@ -10,11 +10,11 @@ from polyplane.data.chunks import Chunk
 
 __all__ = ["sample", "unlike_classes"]
 
-MANY = 100  # different labels, of which there may be so many in any rows
+MAX_LABELS_OF_ANY_ROWS = 100  # different labels, of which there may be so many in any rows
 
 
 def sample(chunks: Iterable[Chunk], n_rows: int, seed: int) -> tuple[Chunk, int]:
-    """So many rows, each as likely as any other, in their order; and how many there were."""
+    """Return a random sample of rows in their order, and the number of all rows."""
     generator = np.random.default_rng(seed)
     held: list[Chunk] = []
     keys: list[Array] = []
@@ -50,10 +50,10 @@ def _smallest(
 
 
 def unlike_classes(labels: Array, n_rows: int) -> str:
-    """As of what different labels of so many rows are, if not of classes; empty if they may be."""
+    """Return words for labels that do not look like classes; empty if they may be classes."""
     is_number = labels.dtype.kind in "iuf"
     if labels.dtype.kind == "f" and bool((labels != np.rint(labels)).any()):
         return "a number to predict"
-    if labels.size <= max(MANY, n_rows // (10 if is_number else 2)):
+    if labels.size <= max(MAX_LABELS_OF_ANY_ROWS, n_rows // (10 if is_number else 2)):
         return ""
     return "a number to predict or an id" if is_number else "an id"

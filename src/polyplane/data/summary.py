@@ -1,4 +1,4 @@
-"""What is in a stream of rows: labels, columns, zeros and ranges, counted as rows come."""
+"""Summary of a stream of rows: labels, columns, zeros and ranges, counted as rows come."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +10,8 @@ from polyplane.data.chunks import Chunk
 
 __all__ = ["RowSummary"]
 
-LARGE = 10.0  # columns beyond it want scaling
-UNEVEN = 100.0  # and those of which some reach so many times farther than others
+MAX_UNSCALED_VALUE = 10.0  # columns beyond it want scaling
+MAX_RANGE_RATIO = 100.0  # and those of which some reach so many times farther than others
 
 
 @dataclass
@@ -87,4 +87,4 @@ class RowSummary:
             np.quantile(reach, 0.1, method="lower"),
             np.quantile(reach, 0.9, method="higher"),
         )
-        return bool(reach.max() > LARGE or high > UNEVEN * low)
+        return bool(reach.max() > MAX_UNSCALED_VALUE or high > MAX_RANGE_RATIO * low)

@@ -127,7 +127,7 @@ def _check_place(path: Path) -> None:
 
 
 def _checked(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The same chunks: one at least, with a label for each row or none at all."""
+    """Yield chunks after checks: one at least, with a label for each row or none at all."""
     is_labelled = None
     for chunk in chunks:
         n_rows, n_labels = chunk.X.shape[0], len(chunk.y)

@@ -212,7 +212,7 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
 
 
 def _checked(content: bytes) -> bytes:
-    """What was written; a file that was cut or changed is refused before it is unpickled."""
+    """Return the content of a cache file; refuse a file that was cut or changed."""
     digest, rest = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
     if DIGEST(rest).digest() != digest:
         raise ValueError("a file in it is damaged")

@@ -29,7 +29,7 @@ LARGEST = 1e10  # squares of larger values, summed over a long stream, would lea
 
 
 class ColumnStatistics(NamedTuple):
-    """What each column holds in some rows, zeros that are not stored among it."""
+    """Statistics of each column over some rows, zeros that are not stored included."""
 
     n_nonzero: Any  # [column] float64
     mean: Any  # [column] float64

@@ -1,4 +1,4 @@
-"""How Numba compiles loops and their words, without work that nobody needs.
+"""Compilation of loops and their words by Numba, without work that nobody needs.
 
 Words   An inlined word becomes part of each loop that calls it, and is optimised there. Numba
         makes machine code of the word itself as well, fully optimised, which is never run. Here a

@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
 
 def array(dtype: Any, *axes: str, fill: float = 0, is_passing: bool = False) -> Field:
-    """What annotates a field: `sums: Annotated[Any, array(np.float32, "feature", "lane")]`."""
+    """Return the annotation of a field: `Annotated[Any, array(np.float32, "feature", "lane")]`."""
     return Field(np.dtype(dtype), axes, fill, is_passing)
 
 

@@ -1,4 +1,4 @@
-"""What a model is to learn of each row: its class as this model sees it, and its weight.
+"""Targets of a model: the class of each row as this model sees it, and its weight.
 
 Models trained side by side share rows, labels and weights; they differ in their codes. One model
 of all classes calls class c by the code c; one of a pair calls the two 0 and 1 and leaves the

@@ -37,7 +37,19 @@ __all__ = [
 
 @with_parameters
 class KernelClassifier(AlgorithmClassifier):
-    """Classifier whose problems are sums of kernels around support vectors."""
+    """Base of classifiers whose problems are sums of kernels around support vectors.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+    support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features_in_)
+    n_support_ : ndarray of shape (n_classes,)
+    problems_ : list of tuple
+    dual_coef_ : ndarray of shape (n_problems, n_support)
+    intercept_ : ndarray of shape (n_problems,)
+    n_steps_ : int
+    gamma_ : float
+    """
 
     family: ClassVar[Family[Any]] = KERNEL_FAMILY
 
@@ -54,15 +66,15 @@ class KernelClassifier(AlgorithmClassifier):
         default="scale",
         allowed=either(positive(1e-30, 1e30), one_of("scale", "auto")),
         meaning=(
-            "Of the kernel. 'scale' is 1 / (columns * variance of X), in a stream of its first "
-            "chunk; 'auto' is 1 / columns."
+            "Scale of the kernel. 'scale' is 1 / (columns * variance of X), in a stream of its "
+            "first chunk; 'auto' is 1 / columns."
         ),
     )
-    degree: int = parameter(default=3, allowed=at_least(1), meaning="Of the kernel 'poly'.")
+    degree: int = parameter(default=3, allowed=at_least(1), meaning="Degree of the kernel 'poly'.")
     coef0: float = parameter(
         default=0.0,
         allowed=closed(-1e10, 1e10),
-        meaning="Of the kernels 'poly' and 'sigmoid'.",
+        meaning="Constant in the kernels 'poly' and 'sigmoid'.",
     )
     max_iter: int = parameter(default=1, allowed=at_least(1), meaning="Passes over the rows.")
     multi_class: str = parameter(
@@ -78,7 +90,7 @@ class KernelClassifier(AlgorithmClassifier):
         allowed=either(at_least(2), one_of(None)),
         meaning=(
             "The most support vectors that a problem may have; above it the one that matters "
-            "least, by the machine's own measure, is removed."
+            "least, by the algorithm's own measure, is removed."
         ),
     )
     n_jobs: Any = parameter(
@@ -99,7 +111,7 @@ class KernelClassifier(AlgorithmClassifier):
 
     @property
     def feature_importances_(self) -> Array:
-        """Kernel machines have none."""
+        """Raise an error, since a kernel mixes all columns."""
         raise AttributeError(
             f"{type(self).__name__} has no feature_importances_: a kernel mixes all columns. Use "
             "permutation_importance of sklearn.inspection."
@@ -115,7 +127,7 @@ class KernelClassifier(AlgorithmClassifier):
     @property
     @reads
     def support_vectors_(self) -> Any:
-        """The support vectors, as X was handed in: an array, or a CSR matrix."""
+        """Support vectors as X was given: an array, or a CSR matrix."""
         record = self._record()
         matrix = matrix_of(record.support.entries, width_of(self))
         return matrix.toarray() if self._training.is_dense else matrix
@@ -123,14 +135,14 @@ class KernelClassifier(AlgorithmClassifier):
     @property
     @reads
     def n_support_(self) -> Array:
-        """How many support vectors each of `classes_` has."""
+        """Number of support vectors of each of `classes_`."""
         ranks = self._training.ranks[self._record().support.labels]
         return np.bincount(ranks, minlength=self._training.classes.size)
 
     @property
     @reads
     def problems_(self) -> list[tuple[Any, Any]]:
-        """The labels of both sides of each problem, None being the rest; f > 0 is the second."""
+        """Labels of both sides of each problem, None being the rest; f > 0 is the second side."""
         training, order = self._training, self._problem_order()
         problems = self._record().decomposition.problems()
         labels = [*training.labels.tolist(), None]  # the last is that of REST, -1
@@ -138,7 +150,7 @@ class KernelClassifier(AlgorithmClassifier):
         return [pairs[k] for k in order]
 
     def _problem_order(self) -> Array:
-        """One-vs-rest in the order of `classes_`; pairs as they are."""
+        """Return the order of problems: one-vs-rest by `classes_`, pairs as they are."""
         decomposition = self._record().decomposition
         problems = decomposition.problems()
         if decomposition.kind == "ovo" or decomposition.is_joint:
@@ -148,35 +160,35 @@ class KernelClassifier(AlgorithmClassifier):
     @property
     @reads
     def dual_coef_(self) -> Array:
-        """Problems by support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
+        """Coefficients of support vectors: f(x) = sum_i dual_coef_i K(x_i, x) + intercept."""
         coefs: Array = self._record().dual_coefs()[self._problem_order()]
         return coefs
 
     @property
     @reads
     def intercept_(self) -> Array:
-        """The constant of each problem."""
+        """Constant of each problem."""
         intercepts: Array = self._record().intercepts[self._problem_order()]
         return intercepts
 
     @property
     @reads_alone
     def n_steps_(self) -> int:
-        """Rows visited since training began, by all problems together."""
+        """Number of rows visited since training began, by all problems together."""
         check_fitted(self)
         return int(self._training.n_steps)
 
     @property
     @reads_alone
     def gamma_(self) -> float:
-        """The gamma in use."""
+        """Value of gamma in use."""
         check_fitted(self)
         return float(self._training.gamma)
 
 
 @with_parameters
 class CachedKernelClassifier(KernelClassifier):
-    """A kernel machine whose steps look at kernel values among support vectors."""
+    """Base of kernel classifiers whose steps look at kernel values among support vectors."""
 
     cache_mb: int = parameter(
         default=256,
@@ -186,7 +198,13 @@ class CachedKernelClassifier(KernelClassifier):
 
     @writes
     def finish(self) -> Self:
-        """What `fit` does in the end, for a stream that pauses."""
+        """Do what `fit` does at its end, for a stream that pauses.
+
+        Returns
+        -------
+        Self
+            The estimator.
+        """
         check_fitted(self)
         check_can_learn_on(self)
         job = job_of(self, {})

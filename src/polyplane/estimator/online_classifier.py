@@ -1,4 +1,4 @@
-"""What every estimator is to its users: scikit-learn's, fitted online, asked in any thread.
+"""Base of all estimators: parameters, checks and predictions, in any thread.
 
 How estimators are set, asked and checked is here; how they are trained is in `shell.py`.
 """
@@ -59,7 +59,21 @@ def _says_columns(value: Any) -> bool:
 
 @with_parameters
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What one can set on every estimator, and ask of it once it is fitted."""
+    """Base of all estimators: their common parameters, and what they answer once they are fitted.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, sorted.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of X, if all of them have one.
+    layout_ : Layout
+        How columns of a table became columns of numbers, if X was a table.
+    n_iter_ : int
+    evals_result_ : dict of str to dict of str to list of float
+    """
 
     class_weight: Any = parameter(
         default=None,
@@ -82,7 +96,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any = parameter(
         default=None,
         allowed=Range(lambda v: True, "None, a whole number or a RandomState"),
-        meaning="Seed.",
+        meaning="Seed of the random order of rows and of all other draws.",
     )
     verbose: bool | int = parameter(
         default=False,
@@ -93,11 +107,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ---- what is left of a training --------------------------------------------------------
 
     def _reached(self) -> Any:
-        """Derive what scores rows from the training."""
+        """Return what scores rows, derived from the training."""
         raise NotImplementedError
 
     def _record(self) -> Any:
-        """What is left of the training and scores rows; of a view, what it was made with."""
+        """Return what scores rows; of a view, with the decision rule that it was made with."""
         check_fitted(self)
         finished = finished_of(self)
         if finished is None and not isinstance(self._training, FinishedTraining):
@@ -108,14 +122,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return replace(record, decomposition=self._training.decomposition(self.combine))
 
     def _seen(self, X: Any) -> tuple[Rows, Array, int]:
-        """Rows as what is left of the training sees them, all of them, and threads."""
+        """Return rows as the planes or kernels see them, their order, and the number of threads."""
         check_fitted(self)
         rows = read_matrix(self, X, False, self._training.constant)
         rows = self._training.columns.for_prediction(rows)
         return rows, in_place(count_rows(rows)), effective_n_jobs(self.n_jobs)
 
     def _loss_and_error(self, X: Any, codes: Array) -> tuple[float, float]:
-        """Mean loss and share of wrong rows, of rows whose labels have these codes."""
+        """Return mean loss and share of wrong rows, of rows whose labels have these codes."""
         record, (rows, order, n_jobs) = self._record(), self._seen(X)
         places = self._training.ranks[codes]
         winners = record.classes_of(rows, order, n_jobs)
@@ -139,20 +153,42 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @reads
     def predict(self, X: Any) -> Array:
-        """Label of the class that scores highest on each row."""
+        """Predict the label of the class that scores highest on each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels, of `classes_`.
+        """
         labels: Array = self._training.classes[self._record().classes_of(*self._seen(X))]
         return labels
 
     @reads
     def decision_function(self, X: Any) -> Array:
-        """Score of each class, or with two classes the second one's lead over the first."""
+        """Return the score of each class on each row, or of two classes one margin.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes) or (n_rows,)
+            Scores; with two classes that of the second one above the first.
+        """
         scores: Array = self._record().class_scores(*self._seen(X))
         check_scores(type(self).__name__, scores)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @property
     def n_iter_(self) -> int:
-        """Passes of the latest fit."""
+        """Number of passes of the latest fit."""
         check_fitted(self)
         return int(self._training.n_passes)
 
@@ -160,7 +196,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
         """Losses and errors after each pass of the latest fit, on each set of its `eval_set`.
 
-        The sets are called valid_0, valid_1, ...; the loss is 'log_loss' of machines that have
+        The sets are called valid_0, valid_1, ...; the loss is 'log_loss' of estimators that have
         probabilities and else 'hinge', and 'error' is the share of wrong rows.
         """
         check_is_fitted(self)
@@ -216,12 +252,12 @@ def give_training(estimator: Any, training: Any) -> None:
 
 
 def record_of(estimator: Any) -> Any:
-    """What is left of its training and scores rows; in the middle of a fit, so far."""
+    """Return what scores rows, of an estimator; in the middle of a fit, so far."""
     return estimator._record()
 
 
 def evaluations_of(estimator: Any) -> dict[str, dict[str, list[float]]]:
-    """What `evals_result_` shows, itself."""
+    """Return the dict behind `evals_result_`, not a copy."""
     found: dict[str, dict[str, list[float]]] = vars(estimator).get("_evals_result", {})
     return found
 

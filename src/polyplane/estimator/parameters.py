@@ -6,12 +6,14 @@ constructor, the checks, the docstring and later the command line are all read o
 
 import dataclasses
 import functools
+import inspect
 import numbers
 import operator
+import re
 import textwrap
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar, cast, dataclass_transform
+from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
 __all__ = [
     "REGISTRY",
@@ -39,10 +41,15 @@ Class = TypeVar("Class", bound=type)
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """What a parameter may be: a test, and the words for the error message."""
+    """Values that a parameter may have: a test, and the words for messages and docstrings."""
 
     allows: Callable[[Any], bool]
     words: str
+
+    def kind(self) -> str:
+        """Return the words as the type of a parameter in a docstring."""
+        words = re.sub(r"\ba (?=whole|number|list|dict|function)", "", self.words)
+        return words.replace("True or False", "bool").replace(", or", " or")
 
 
 def _is_number(value: Any) -> bool:
@@ -100,7 +107,7 @@ def is_flag() -> Range:
 
 
 def either(*ranges: Range) -> Range:
-    """What any of the ranges allows."""
+    """Return the range of values that any of the ranges allows."""
     return Range(lambda v: any(r.allows(v) for r in ranges), ", or ".join(r.words for r in ranges))
 
 
@@ -135,15 +142,80 @@ def check_parameters(estimator: Any) -> None:
     _CHECKED[estimator] = values
 
 
-def _parameter_section(cls: Any) -> str:
-    lines = ["Parameters", "----------"]
-    for field in dataclasses.fields(cls):
-        allowed = field.metadata["allowed"].words
-        lines.append(f"{field.name} : {allowed}; default {field.default!r}")
-        lines += textwrap.wrap(
-            field.metadata["meaning"], 84, initial_indent="    ", subsequent_indent="    "
+# ---- the docstring -----------------------------------------------------------------------
+
+SECTION = re.compile(r"^(Attributes|See Also|Notes|References|Examples)\n-+\n", re.MULTILINE)
+DOCUMENTED_WIDTH = 84  # characters of a line of a description, its indent included
+
+
+def docstring_of(cls: Any) -> str:
+    """Return the docstring of an estimator with its parameters and fitted attributes.
+
+    The text of the class comes first, then the parameters of its fields, then the attributes that
+    it and its bases declare, then the other sections of the class.
+    """
+    text, sections = _sections(cls)
+    parts = [text, _titled("Parameters", _parameter_entries(cls))]
+    parts.append(_titled("Attributes", _attribute_entries(cls)))
+    parts += [_titled(title, body) for title, body in sections.items() if title != "Attributes"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _titled(title: str, body: str) -> str:
+    return f"{title}\n{'-' * len(title)}\n{body}"
+
+
+def _sections(cls: Any) -> tuple[str, dict[str, str]]:
+    """Return the text of a class before its sections, and the sections by title."""
+    text, *rest = SECTION.split(inspect.cleandoc(vars(cls).get("__doc__") or ""))
+    bodies = [body.strip("\n") for body in rest[1::2]]
+    return text.strip(), dict(zip(rest[::2], bodies, strict=True))
+
+
+def _entry(name: str, kind: str, meaning: str) -> str:
+    lines = textwrap.wrap(
+        meaning, DOCUMENTED_WIDTH, initial_indent="    ", subsequent_indent="    "
+    )
+    return "\n".join([f"{name} : {kind}", *lines])
+
+
+def _parameter_entries(cls: Any) -> str:
+    return "\n".join(
+        _entry(
+            field.name,
+            f"{field.metadata['allowed'].kind()}, default={field.default!r}",
+            field.metadata["meaning"],
         )
-    return "\n".join(lines)
+        for field in dataclasses.fields(cls)
+    )
+
+
+def _attribute_entries(cls: Any) -> str:
+    """Return the attributes that a class and its bases declare in their docstrings.
+
+    A declaration is `name : type`, with the meaning below it or in the docstring of the property
+    of that name. Attributes of which a class says that it has none (`NoReturn`) are left out.
+    """
+    declared: dict[str, tuple[str, str]] = {}
+    for base in reversed(cls.__mro__):
+        lines = _sections(base)[1].get("Attributes", "").splitlines() if base is not object else []
+        name = ""
+        for line in lines:
+            if not line.startswith(" "):
+                name, _, kind = line.partition(" : ")
+                declared[name] = (kind, "")
+            else:
+                kind, meaning = declared[name]
+                declared[name] = (kind, f"{meaning} {line.strip()}".strip())
+    entries = []
+    for name, (kind, meaning) in declared.items():
+        shown = getattr(cls, name, None)
+        if isinstance(shown, property) and shown.fget is not None:
+            if shown.fget.__annotations__.get("return") is NoReturn:
+                continue
+            meaning = meaning or " ".join((shown.__doc__ or "").split())
+        entries.append(_entry(name, kind, meaning))
+    return "\n".join(entries)
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
@@ -157,6 +229,6 @@ def with_parameters(cls: Class) -> Class:
 def register(cls: Class) -> Class:
     """Make an estimator of a class with `parameter` fields and enter it in the registry."""
     made = with_parameters(cls)
-    made.__doc__ = f"{textwrap.dedent(cls.__doc__ or '').strip()}\n\n{_parameter_section(made)}\n"
+    made.__doc__ = docstring_of(made)
     REGISTRY[cls.__name__] = made
     return made

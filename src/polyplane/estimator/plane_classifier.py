@@ -23,7 +23,7 @@ __all__ = ["PlaneClassifier", "grown_rivals", "interval_of_pruning", "most_plane
 
 @with_parameters
 class PlaneClassifier(PlanePrediction, AlgorithmClassifier):
-    """Classifier whose classes are maxima of planes."""
+    """Base of classifiers whose classes are maxima of planes."""
 
     family: ClassVar[Family[Any]] = PLANES
 
@@ -72,7 +72,7 @@ class PlaneClassifier(PlanePrediction, AlgorithmClassifier):
         default=False,
         allowed=is_flag(),
         meaning=(
-            "Stop when the error on held-out rows no longer falls, and keep the best model met. "
+            "Stop when the error on held-out rows no longer falls, and keep the best model. "
             "The rows are the last of `eval_set` of `fit`, or else a share of X."
         ),
     )

@@ -63,7 +63,7 @@ class Fit(NamedTuple):
 
 @with_parameters
 class AlgorithmClassifier(OnlineClassifier):
-    """An estimator that has an algorithm."""
+    """Base of estimators that have an algorithm."""
 
     algorithm: ClassVar[Any]
     family: ClassVar[Family[Any]]
@@ -101,11 +101,27 @@ class AlgorithmClassifier(OnlineClassifier):
     ) -> Self:
         """Train on the rows of X.
 
-        `eval_set` is a pair (X, y) or a list of such pairs: after each pass the loss and the error
-        on each are added to `evals_result_`, and early stopping, of algorithms that have it, goes
-        by the error on the last one instead of rows held out of X. `callbacks` are functions that
-        get a `PassRecord` after each pass; one that returns True ends the training. X may be a
-        `polyplane.stream`, which has the labels in it; then y is left out.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table or polyplane.stream of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table; a stream holds the
+            labels, too.
+        y : array-like of shape (n_rows,), optional
+            Labels: numbers, texts or truth values. Left out with a stream.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default. Left out with a stream.
+        eval_set : tuple or list of tuple, optional
+            Pairs (X, y). After each pass the loss and the error on each are added to
+            `evals_result_`; early stopping, of algorithms that have it, goes by the error on the
+            last one instead of rows held out of X.
+        callbacks : callable or list of callable, optional
+            Functions that get a `PassRecord` after each pass; one that returns True ends the
+            training.
+
+        Returns
+        -------
+        Self
+            The estimator.
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight)
@@ -153,6 +169,28 @@ class AlgorithmClassifier(OnlineClassifier):
         """Go on with a fit that was interrupted, given the same rows again.
 
         The model becomes what it would have been without the interruption, to the bit.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table or polyplane.stream of shape (n_rows, n_features)
+            Rows of the fit that was interrupted. A table is a DataFrame of pandas or polars, or an
+            Arrow table; a stream holds the labels, too.
+        y : array-like of shape (n_rows,), optional
+            Labels: numbers, texts or truth values. Left out with a stream.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default. Left out with a stream.
+        eval_set : tuple or list of tuple, optional
+            Pairs (X, y). After each pass the loss and the error on each are added to
+            `evals_result_`; early stopping, of algorithms that have it, goes by the error on the
+            last one instead of rows held out of X.
+        callbacks : callable or list of callable, optional
+            Functions that get a `PassRecord` after each pass; one that returns True ends the
+            training.
+
+        Returns
+        -------
+        Self
+            The estimator.
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight)
@@ -174,7 +212,24 @@ class AlgorithmClassifier(OnlineClassifier):
 
     @writes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        """Visit the rows of X once, in the order given; new classes and columns are welcome.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+        y : array-like of shape (n_rows,)
+            Labels, of classes that may be new.
+        classes : array-like of shape (n_classes,), optional
+            Labels of classes that are to come. Announcing them is optional.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default.
+
+        Returns
+        -------
+        Self
+            The estimator.
+        """
         with restoring(self):
             check_parameters(self)
             check_weights_are_known(self)
@@ -194,7 +249,7 @@ class AlgorithmClassifier(OnlineClassifier):
         return self
 
     def complete_stream(self) -> None:
-        """Do in the end of a stream what `fit` does; no rows are at hand."""
+        """Do at the end of a stream what `fit` does after its last pass, without rows."""
         self.family.complete(job_of(self, {}), self._training, None, None)
 
     # ---- what these consist of -------------------------------------------------------------
@@ -208,7 +263,7 @@ class AlgorithmClassifier(OnlineClassifier):
         before: Any,
         is_chunk: bool = False,
     ) -> tuple[TrainingData, Array]:
-        """Checked rows with codes and weights, and all labels known from now on."""
+        """Return checked rows with codes and weights, and all labels known from now on."""
         constant, known = self._constant(), None
         if before is not None:
             constant, known = before.constant, before.labels
@@ -221,14 +276,39 @@ class AlgorithmClassifier(OnlineClassifier):
     def read_rows(
         self, X: Any, y: Any, classes: Any, before: Any, sample_weight: Any = None
     ) -> NewRows:
-        """Return checked rows, for a training that others make."""
+        """Return checked rows for a training outside of this estimator.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+        y : array-like of shape (n_rows,)
+            Labels.
+        classes : array-like or None
+            Labels of classes that are to come.
+        before : training or None
+            Training that these rows continue.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default.
+
+        Returns
+        -------
+        NewRows
+            Rows with codes and weights, all labels, the number of columns, and the seed.
+        """
         data, labels = self._read_training(X, y, classes, sample_weight, before)
         self._check_classes(labels)
         seed = self._draw_seed() if before is None else before.seed
         return NewRows(data, labels, width_of(self), seed)
 
     def become(self, training: Any) -> None:
-        """Take over a training that others have made."""
+        """Take over a training that was made outside of this estimator.
+
+        Parameters
+        ----------
+        training : training
+            State that `fit` or `partial_fit` would have left.
+        """
         self._training, self.classes_ = training, training.classes
 
     def _constant(self) -> float:
@@ -303,7 +383,7 @@ class AlgorithmClassifier(OnlineClassifier):
 
 
 def error_of(estimator: Any, data: TrainingData, order: Array) -> float:
-    """Share of wrong rows, of rows that are read but not mapped."""
+    """Return the share of wrong rows, of rows that are read but not mapped."""
     training, record = estimator._training, estimator._record()
     rows = training.columns.for_prediction(data.rows)
     found = record.classes_of(rows, order, effective_n_jobs(estimator.n_jobs))

@@ -1,1 +1,1 @@
-"""One file per machine whose classes are maxima of hyperplanes."""
+"""One file per algorithm whose classes are maxima of hyperplanes."""

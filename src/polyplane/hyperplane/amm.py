@@ -92,7 +92,46 @@ def _learns_online(estimator: Any) -> bool:
 
 @register
 class AMMClassifier(PlaneClassifier):
-    """Adaptive multi-hyperplane machine: finds the number of planes of each class by itself."""
+    """Adaptive multi-hyperplane machine, which finds the number of planes of each class by itself.
+
+    A class is the maximum of its planes. Training adds a plane where all planes of the row's class
+    score below zero, and prunes small planes every `prune_interval` steps.
+
+    See Also
+    --------
+    GAMMClassifier : Adds planes by cloning as well.
+    SAMMClassifier : Removes planes by a penalty instead of pruning.
+    MMClassifier : A fixed number of planes per class.
+    PolyplaneClassifier : The estimator to try first, with probabilities.
+
+    Notes
+    -----
+    The score of a class c on a row x, and the problem that training approximates, are::
+
+        g_c(x) = max_j w_cj x
+        minimise  alpha/2 |W|^2 + mean_i max(0, 1 + max_{c != y_i} g_c(x_i) - g_{y_i}(x_i))
+
+    With ``mode="online"`` a step follows Algorithm 2 of [1]_, with ``mode="batch"`` Algorithm 1.
+    Rows are visited in a random order instead of independent draws.
+
+    References
+    ----------
+    .. [1] Z. Wang, N. Djuric, K. Crammer and S. Vucetic, "Trading representability for
+       scalability: adaptive multi-hyperplane machine for nonlinear classification", KDD 2011.
+       doi:10.1145/2020408.2020420
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import AMMClassifier
+    >>> model = AMMClassifier(random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> model.planes_.shape == (model.n_planes_, 2)
+    True
+    """
 
     algorithm: ClassVar[PlaneAlgorithm] = AMM
 
@@ -111,8 +150,8 @@ class AMMClassifier(PlaneClassifier):
         default=10.0,
         allowed=at_least(0, whole=False),
         meaning=(
-            "What one pruning may take away, c of Thm 3: about the number of net updates that "
-            "saves a plane, for rows of length 1."
+            "Budget of one pruning, c of Theorem 3: about the number of net updates that saves a "
+            "plane, for rows of length 1."
         ),
     )
 
@@ -120,5 +159,24 @@ class AMMClassifier(PlaneClassifier):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "AMMClassifier":
-        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        """Visit the rows of X once, in the order given; new classes and columns are welcome.
+
+        This is a method of `mode="online"` only.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+        y : array-like of shape (n_rows,)
+            Labels, of classes that may be new.
+        classes : array-like of shape (n_classes,), optional
+            Labels of classes that are to come. Announcing them is optional.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default.
+
+        Returns
+        -------
+        Self
+            The estimator.
+        """
         return super().partial_fit(X, y, classes, sample_weight)

@@ -42,7 +42,7 @@ __all__ = ["AROW", "AROWClassifier", "arow_epoch"]
 
 
 class AROWRule(NamedTuple):
-    """What the steps follow."""
+    """Settings of the steps."""
 
     r: Any
     share: Any  # of a plane in its pair: 1/2 where both planes have one Sigma
@@ -131,10 +131,41 @@ AROW = PlaneAlgorithm(steps=steps, rule=rule, finish=finish)
 
 @register
 class AROWClassifier(PlaneClassifier):
-    """Linear classifier for streams: rare columns are learned fast, well-known ones steadily.
+    """Linear classifier for streams, which learns rare columns fast and well-known ones steadily.
 
     Each weight has a confidence, which grows with the rows that use its column. One pass is often
-    enough, labels may be wrong now and then, and nothing but r is to be set.
+    enough, labels may be wrong now and then, and only `r` has to be set.
+
+    See Also
+    --------
+    PassiveAggressiveClassifier : Steps of one length in all columns.
+    PegasosClassifier : A linear SVM.
+
+    Notes
+    -----
+    With a diagonal covariance S of the weights, the step on a row x with the label y = -1 or 1 and
+    the margin m = y w x < 1 is::
+
+        beta = 1 / (x S x + r)
+        w <- w + (1 - m) beta y S x,    1/S <- 1/S + x x / r
+
+    The weight of a row divides its r.
+
+    References
+    ----------
+    .. [1] K. Crammer, A. Kulesza and M. Dredze, "Adaptive regularization of weight vectors",
+       NIPS 2009. https://papers.nips.cc/paper/3848-adaptive-regularization-of-weight-vectors
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)
+    >>> from polyplane import AROWClassifier
+    >>> model = AROWClassifier(max_iter=1, random_state=0).fit(X[:400], y[:400])
+    >>> model.score(X[400:], y[400:]) > 0.9
+    True
     """
 
     algorithm: ClassVar[PlaneAlgorithm] = AROW
@@ -152,5 +183,5 @@ class AROWClassifier(PlaneClassifier):
 
     @property
     def alpha_(self) -> NoReturn:
-        """There is none."""
+        """Raise an error, since AROW has no alpha."""
         raise AttributeError("AROWClassifier has no alpha; its parameter is r.")

@@ -54,14 +54,14 @@ from polyplane.training.search.best_value import best_value
 
 __all__ = ["CPM", "CPMClassifier"]
 
-NOISE = 0.003  # length of the planes at the start, as a share of the first row's
+START_LENGTH_SHARE = 0.003  # length of the planes at the start, as a share of the first row's
 ENTROPIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 SPEAKS_FOR = {"negative": (1,), "positive": (0,), "both": (0, 1)}  # by the class inside
 
 
 @dataclass
 class Balance(OwnState):
-    """How rows are spread over planes, so that ASSIGN can keep their entropy up."""
+    """Number of rows of each plane, by which ASSIGN keeps their entropy up."""
 
     tally: Tally | None = None  # until the first row
 
@@ -73,7 +73,7 @@ class Balance(OwnState):
 
     def check(self, planes: Planes) -> None:
         is_tallied = self.tally is not None
-        words = "rows are not counted as the machine counts them"
+        words = "rows are not counted as the algorithm counts them"
         need(is_tallied == (planes.room_left.size > 0), words)
 
     @property
@@ -119,7 +119,7 @@ def start(
     training: PlaneTraining, model: PlaneModel, data: TrainingData, settings: Settings, first: int
 ) -> None:
     """Start with seeded noise (silence 1)."""
-    length = NOISE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
+    length = START_LENGTH_SHARE * (length_of_row(data.rows, model.first_row(data)) or 1.0)
     for label in SPEAKS_FOR[settings.sides]:
         planes = model.start_of(settings.n_planes, label, length)
         model.planes = with_planes(model.planes, np.full(len(planes), label), planes)
@@ -164,10 +164,49 @@ CPM = PlaneAlgorithm(
 
 @register
 class CPMClassifier(PlaneClassifier):
-    """Convex polytope machine: a class inside a polytope, or both classes in one each.
+    """Convex polytope machine, which puts a polytope around one class or around each of two.
 
     `classes_[0]` is the negative class, `classes_[1]` the positive one; more than two classes are
     taken in pairs or each against the rest.
+
+    Attributes
+    ----------
+    entropy_ : float
+
+    See Also
+    --------
+    AMMClassifier : All classes in one model, with as many planes as the data need.
+    MMClassifier : All classes in one model, with a fixed number of planes.
+
+    Notes
+    -----
+    The score of one polytope of K = `n_planes` planes is positive outside it, and the problem is::
+
+        f(x) = max_k w_k x
+        minimise  alpha/2 |W|^2 + mean_i { max(0, 1 - w_z(i) x_i)       for rows outside
+                                         { sum_k max(0, 1 + w_k x_i)   for rows inside
+
+    z(i) is the plane of row i, chosen so that the entropy of rows over planes stays above `entropy`
+    (Algorithms 1 and 2 of [1]_). With ``sides="both"`` the decision is by the difference of the
+    scores of the two polytopes.
+
+    References
+    ----------
+    .. [1] A. Kantchelian, M. C. Tschantz, L. Huang, P. L. Bartlett, A. D. Joseph and J. D. Tygar,
+       "Large-margin convex polytope machine", NIPS 2014.
+       https://papers.nips.cc/paper/2014/hash/b147a61c1d07c1c999560f62add6dbc7-Abstract.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import CPMClassifier
+    >>> model = CPMClassifier(n_planes=8, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.8
+    True
+    >>> model.n_planes_
+    16
     """
 
     algorithm: ClassVar[PlaneAlgorithm] = CPM
@@ -203,5 +242,5 @@ class CPMClassifier(PlaneClassifier):
 
     @property
     def entropy_(self) -> float:
-        """The entropy in use: the share given, or the one found by entropy='auto'."""
+        """Entropy in use: the share given, or the one found by entropy='auto'."""
         return float(self._setting_in_use("entropy"))

@@ -69,7 +69,41 @@ GAMM = PlaneAlgorithm(
 
 @register
 class GAMMClassifier(PlaneClassifier):
-    """Growing AMM: planes are cloned at random, so that growth does not wait for low scores."""
+    """Growing adaptive multi-hyperplane machine, which also adds planes by cloning.
+
+    The adaptive machine adds a plane only where all planes of a class score below zero, which can
+    stop too early. Here an update clones its plane with a probability that falls with each clone,
+    and pruning removes the clones that are of no use.
+
+    See Also
+    --------
+    AMMClassifier : The same algorithm without clones.
+    MMClassifier : A fixed number of planes per class.
+
+    Notes
+    -----
+    The model and the problem are those of `AMMClassifier`::
+
+        g_c(x) = max_j w_cj x
+        minimise  alpha/2 |W|^2 + mean_i max(0, 1 + max_{c != y_i} g_c(x_i) - g_{y_i}(x_i))
+
+    The probability of a clone is p at the start and ``p * clone_decay`` after each clone [1]_.
+
+    References
+    ----------
+    .. [1] N. Djuric, Z. Wang and S. Vucetic, "Growing adaptive multi-hyperplane machines",
+       ICML 2020, PMLR 119, 2567-2576. https://proceedings.mlr.press/v119/djuric20a.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import GAMMClassifier
+    >>> model = GAMMClassifier(random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    """
 
     algorithm: ClassVar[PlaneAlgorithm] = GAMM
 
@@ -89,5 +123,5 @@ class GAMMClassifier(PlaneClassifier):
     prune_budget: float = parameter(
         default=50.0,
         allowed=at_least(0, whole=False),
-        meaning="What one pruning may take away, c of Thm 3 of the AMM paper.",
+        meaning="Budget of one pruning, c of Theorem 3 of the AMM paper.",
     )

@@ -39,7 +39,7 @@ __all__ = ["MM", "MMClassifier"]
 
 @dataclass
 class RandomStart(OwnState):
-    """How long planes are that start in random directions."""
+    """Length of planes that start in random directions."""
 
     start_length: float = 1.0  # of the first row
 
@@ -91,7 +91,44 @@ MM = PlaneAlgorithm(
 
 @register
 class MMClassifier(PlaneClassifier):
-    """Multi-hyperplane machine with the same fixed number of planes for every class."""
+    """Multi-hyperplane machine with the same fixed number of planes for every class.
+
+    A class is the maximum of its planes; with one plane per class this is the multi-class SVM.
+
+    See Also
+    --------
+    AMMClassifier : Finds the number of planes of each class.
+    PegasosClassifier : One plane per class.
+
+    Notes
+    -----
+    The score of a class c on a row x, and the problem that training approximates, are::
+
+        g_c(x) = max_{j <= n_planes} w_cj x
+        minimise  alpha/2 |W|^2 + mean_i max(0, 1 + max_{c != y_i} g_c(x_i) - g_{y_i}(x_i))
+
+    Training makes stochastic steps (Equations 11 to 13 of [1]_) instead of the solver of [2]_.
+
+    References
+    ----------
+    .. [1] Z. Wang, N. Djuric, K. Crammer and S. Vucetic, "Trading representability for
+       scalability: adaptive multi-hyperplane machine for nonlinear classification", KDD 2011.
+       doi:10.1145/2020408.2020420
+    .. [2] F. Aiolli and A. Sperduti, "Multiclass classification with multi-prototype support vector
+       machines", JMLR 6, 2005, 817-850. https://jmlr.org/papers/v6/aiolli05a.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import MMClassifier
+    >>> model = MMClassifier(n_planes=6, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> model.n_planes_
+    12
+    """
 
     algorithm: ClassVar[PlaneAlgorithm] = MM
 

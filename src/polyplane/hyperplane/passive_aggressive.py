@@ -48,7 +48,7 @@ __all__ = ["PASSIVE_AGGRESSIVE", "PassiveAggressiveClassifier", "passive_aggress
 
 
 class StepRule(NamedTuple):
-    """How C holds steps back."""
+    """Limits that C puts on steps."""
 
     most: Any
     slack: Any
@@ -109,10 +109,46 @@ PASSIVE_AGGRESSIVE = PlaneAlgorithm(steps=steps, rule=rule, finish=finish)
 
 @register
 class PassiveAggressiveClassifier(PlaneClassifier):
-    """Linear classifier: each row moves the planes just as far as its margin asks for.
+    """Linear classifier whose steps are just as long as the margin of the row at hand asks for.
 
     With two classes this is the binary algorithm, and `decision_function` is its w x; with more,
-    a step raises the plane of the row's class and lowers that of its best rival.
+    a step raises the plane of the row's class and lowers that of its best rival. It suits streams
+    that drift, since the length of a step does not fall.
+
+    See Also
+    --------
+    AROWClassifier : Steps that are long in rare columns.
+    PegasosClassifier : A linear SVM.
+
+    Notes
+    -----
+    The step on a row x with the label y = -1 or 1 is::
+
+        w <- w + tau y x,    loss = max(0, 1 - y w x)
+        PA-I:   tau = min(C, loss / |x|^2)
+        PA-II:  tau = loss / (|x|^2 + 1 / (2 C))
+
+    Planes are averaged over all steps unless ``average=False``; the weight of a row multiplies
+    its C.
+
+    References
+    ----------
+    .. [1] K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz and Y. Singer, "Online
+       passive-aggressive algorithms", JMLR 7, 2006, 551-585.
+       https://jmlr.org/papers/v7/crammer06a.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = scale(X)
+    >>> from polyplane import PassiveAggressiveClassifier
+    >>> model = PassiveAggressiveClassifier(C=0.01, random_state=0)
+    >>> for first in range(0, 400, 100):
+    ...     model = model.partial_fit(X[first : first + 100], y[first : first + 100])
+    >>> model.score(X[400:], y[400:]) > 0.9
+    True
     """
 
     algorithm: ClassVar[PlaneAlgorithm] = PASSIVE_AGGRESSIVE
@@ -137,5 +173,5 @@ class PassiveAggressiveClassifier(PlaneClassifier):
 
     @property
     def alpha_(self) -> NoReturn:
-        """There is none."""
+        """Raise an error, since Passive-Aggressive has no alpha."""
         raise AttributeError("PassiveAggressiveClassifier has no alpha; its parameter is C.")

@@ -48,10 +48,46 @@ POLY2 = PlaneAlgorithm(
 
 @register
 class Poly2Classifier(PlaneClassifier):
-    """SVM with the kernel (gamma x z + coef0)^2: one plane per class over products of columns.
+    """Linear SVM over products of two columns, with one plane per class.
 
-    Products are formed as rows are visited, so that memory grows with the columns only: n of
-    them give n (n + 3) / 2 columns of the planes, or `n_hash` if that is set.
+    The kernel is (gamma x z + coef0)^2. Products are formed as rows are visited, so that memory
+    grows with the columns only: n of them give n (n + 3) / 2 columns of the planes, or `n_hash` if
+    that is set.
+
+    See Also
+    --------
+    PegasosClassifier : The linear SVM without products.
+    LaSVMClassifier : An SVM with kernels of any degree.
+
+    Notes
+    -----
+    With phi such that phi(x) phi(z) = (gamma x z + coef0)^2, the problem of two classes is::
+
+        f(x) = w phi(x)
+        minimise  alpha/2 |w|^2 + mean_i max(0, 1 - y_i f(x_i))
+
+    Steps are those of Pegasos [2]_ instead of the dual coordinate descent of [1]_.
+
+    References
+    ----------
+    .. [1] Y.-W. Chang, C.-J. Hsieh, K.-W. Chang, M. Ringgaard and C.-J. Lin, "Training and
+       testing low-degree polynomial data mappings via linear SVM", JMLR 11, 2010, 1471-1490.
+       https://jmlr.org/papers/v11/chang10a.html
+    .. [2] S. Shalev-Shwartz, Y. Singer, N. Srebro and A. Cotter, "Pegasos: primal estimated
+       sub-gradient solver for SVM", Mathematical Programming 127, 2011.
+       doi:10.1007/s10107-010-0420-4
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import Poly2Classifier
+    >>> model = Poly2Classifier(random_state=0).fit(X_train, y_train)
+    >>> model.planes_.shape
+    (2, 5)
+    >>> model.score(X_test, y_test) > 0.8
+    True
     """
 
     algorithm: ClassVar[PlaneAlgorithm] = POLY2
@@ -83,6 +119,6 @@ class Poly2Classifier(PlaneClassifier):
 
     @property
     def intercepts_(self) -> Array:
-        """Constant term of each plane: what it makes of coef0, the constant of phi."""
+        """Constant term of each plane, multiplied by coef0, the constant of phi."""
         products = self._training.columns.features(1.0).products
         return super().intercepts_ * np.float32(products.coef0)

@@ -18,9 +18,9 @@ Margin      start_scale is in units of 1 / margin, the median distance between t
             class: in these units few values suit most data.
 Relevance   with relevance > 0 a first training measures how important each column is, and the fit
             gives each column a length by that (`training/soft_planes/column_weights.py`).
-Pruning     planes below `FLOOR` in every row of their class for a whole pass are dropped on the
-            way; in the end those that decide next to nothing (`training/soft_planes/
-            compression.py`).
+Pruning     planes below `MIN_SHARE_OF_MOVING_PLANE` in every row of their class for a whole
+            pass are dropped on the way; in the end those that decide next to nothing
+            (`training/soft_planes/compression.py`).
 Streams     the first rows are kept until there are enough to start from; until then planes start
             anew whenever there are twice as many. A class met later starts around its first row.
 
@@ -97,16 +97,18 @@ __all__ = [
     "written_out",
 ]
 
-ENOUGH = {  # lead of a row's class at which the row is left as it is, by `learn_from`
+LEADS_LEFT_ALONE = {  # lead of a row's class at which the row is left as it is, by `learn_from`
     "all": math.inf,
     "most": math.log(0.99 / 0.01),
     "unsure": math.log(0.9 / 0.1),
 }
-FLOOR = 0.01  # planes with less than this share of the best one on their side stay
-MOST_RESTING = 1 << 22  # rows: each model keeps a number of each
-FEW = 16  # prototypes of a class, between which the margin is measured that is the unit of steps
+# Planes with less than this share of the best one on their side do not move.
+MIN_SHARE_OF_MOVING_PLANE = 0.01
+MAX_RESTING_ROWS = 1 << 22  # rows: each model keeps a number of each
+# The unit of steps is the margin between so many prototypes of a class.
+PROTOTYPES_OF_STEP_UNIT = 16
 FIRST_ROWS = 1_000  # of a stream, from which planes start
-AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
+STEP_FACTOR_AFTER_FIT = 0.1  # of the step of a stream, if it goes on from a fit
 FIRST_TRAINING: dict[str, Any] = {  # measures the importance of columns, whatever the fit is to be
     "n_planes": 32,
     "units": 2,
@@ -124,12 +126,13 @@ FIRST_TRAINING: dict[str, Any] = {  # measures the importance of columns, whatev
 }
 MOST_PLANES = 320  # of all classes together, if there are more than 10 classes
 ROWS_SCORED = 4_096  # that are mapped at once to be scored as steps see them
-SPREAD = 0.1  # of the planes of a class that starts from one row, as a share of its length
+# Spread of the planes of a class that starts from one row, as a share of its length.
+SPREAD_AROUND_FIRST_ROW = 0.1
 
 
 @dataclass
 class Margins(OwnState):
-    """What a model keeps beside its planes: what its lengths and steps are measured in."""
+    """State of a model beside its planes: the units of its lengths and steps."""
 
     margin: float = 1.0  # between classes, of the prototypes from which planes start
     wide_margin: float = 1.0  # the same between few prototypes
@@ -138,7 +141,7 @@ class Margins(OwnState):
 
 @dataclass
 class Start(OwnState):
-    """What a training keeps beside its models: what they start from."""
+    """State of a training beside its models: the prototypes from which they start."""
 
     starts: bool = True  # whether new models start from the rows that they are shown
     centres: dict[Any, Array] = field(default_factory=dict)  # of classes, found by k-means
@@ -179,7 +182,7 @@ def begin(model: PlaneModel, settings: Settings, n_steps: int) -> None:
         n_rows = n_steps / settings.max_iter
         model.alpha = settings.shrinkage / (step * n_rows)
     if n_steps == 0 and model.rule is not None:  # small ones, as at the end of the fit
-        step *= AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
+        step *= STEP_FACTOR_AFTER_FIT / math.sqrt(1 + model.n_steps / HORIZON)
     is_linear = settings.n_planes == 1
     model.rule = SoftmaxRule(
         step=step,
@@ -187,14 +190,14 @@ def begin(model: PlaneModel, settings: Settings, n_steps: int) -> None:
         start=model.n_steps,
         n_steps=n_steps,
         sharpness=1 / float(settings.temperature),
-        enough=ENOUGH["all" if is_linear else settings.learn_from],
-        floor=FLOOR,
+        enough=LEADS_LEFT_ALONE["all" if is_linear else settings.learn_from],
+        floor=MIN_SHARE_OF_MOVING_PLANE,
     )
 
 
 def choices(settings: Settings, n_rows: int) -> Array:
     """Return who rests: rows that are surely right, if those that are right are left alone."""
-    if settings.learn_from != "unsure" or settings.n_planes == 1 or n_rows > MOST_RESTING:
+    if settings.learn_from != "unsure" or settings.n_planes == 1 or n_rows > MAX_RESTING_ROWS:
         return NO_CHOICE
     awake: Array = all_awake(n_rows)
     return awake
@@ -218,7 +221,7 @@ def end_round(model: PlaneModel, settings: Settings) -> None:
         return
     lanes = live_lanes(model.planes)
     shares, owner = model.planes.largest_shares[lanes], model.planes.owner[lanes]
-    is_used = shares > FLOOR
+    is_used = shares > MIN_SHARE_OF_MOVING_PLANE
     if model.n_units > 1:  # an empty unit would add nothing that can be compared
         is_used |= shares == _largest_of_each(shares, owner)[owner]
     model.planes.largest_shares[:] = 0
@@ -324,7 +327,7 @@ def start(
     made = prototypes_of(model, data, members, codes, n_planes, init, training.own.centres)
     key = (*model.codes.tolist(), n_planes, init, model.seed)
     if key not in known:
-        known[key] = margins_between(model, data, members, made, FEW)
+        known[key] = margins_between(model, data, members, made, PROTOTYPES_OF_STEP_UNIT)
     margins: Margins = model.own
     margins.margin, margins.wide_margin = known[key]
     n_units = model.n_units = _count_units(settings)
@@ -420,7 +423,7 @@ def _start_late(model: PlaneModel, data: TrainingData, settings: Settings, row: 
     generator = np.random.default_rng([model.seed, code])
     n_planes = settings.n_planes
     noise = generator.standard_normal((n_planes, made.planes.shape[1]))
-    noise *= SPREAD * length / math.sqrt(noise.shape[1])
+    noise *= SPREAD_AROUND_FIRST_ROW * length / math.sqrt(noise.shape[1])
     noise[:, 0] = 0
     start_scale = settings.start_scale / model.own.margin / model.n_units
     if model.rule is not None:
@@ -460,6 +463,34 @@ class SoftPlanesClassifier(PlaneClassifier):
     Each class is a sum of units, and each unit the soft maximum of a few planes. This is the
     algorithm that PolyplaneClassifier trains with several settings; use it where you know the
     settings, and for streams.
+
+    See Also
+    --------
+    PolyplaneClassifier : Tries several settings and blends the best.
+    MMClassifier : A hard maximum of planes per class, without probabilities.
+
+    Notes
+    -----
+    The score of a class c on a row x, its probability, and the problem are::
+
+        g_c(x) = sum_u log sum_{j in unit u} exp(w_cj phi(x))
+        P(c | x) = exp(g_c(x)) / sum_k exp(g_k(x))
+        minimise  alpha/2 |W|^2 - mean_i log P(y_i | x_i)
+
+    phi is the map of the columns (`columns`): standardised values, ranks, and hat functions. The
+    algorithm is polyplane's own; docs/polyplane.md describes and measures it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import SoftPlanesClassifier
+    >>> model = SoftPlanesClassifier(n_planes=8, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> model.predict_proba(X_test).shape
+    (200, 2)
     """
 
     algorithm: ClassVar[PlaneAlgorithm] = SOFT_PLANES
@@ -496,7 +527,7 @@ class SoftPlanesClassifier(PlaneClassifier):
     )
     learn_from: str = parameter(
         default="most",
-        allowed=one_of(*ENOUGH),
+        allowed=one_of(*LEADS_LEFT_ALONE),
         meaning=(
             "Rows that move planes: 'all', those that are not yet right with more than 99% "
             "('most'), which costs less time and no accuracy, or 90% ('unsure'), which suits clean "
@@ -669,6 +700,6 @@ def complete_on(classifier: SoftPlanesClassifier, data: TrainingData) -> None:
 
 
 def _map_of(training: Any) -> ColumnMap:
-    """How a training that has begun maps columns."""
+    """Return the map of columns of a training that has begun."""
     columns: ColumnMap = training.columns.map
     return columns

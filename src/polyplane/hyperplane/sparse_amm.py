@@ -103,7 +103,46 @@ SAMM = PlaneAlgorithm(
 
 @register
 class SAMMClassifier(PlaneClassifier):
-    """Sparse AMM: a penalty on the lengths of planes keeps only those that keep growing."""
+    """Sparse adaptive multi-hyperplane machine, which removes planes by a penalty on their lengths.
+
+    A plane lives while its sum of rows grows by more than `mu` a step, which takes the place of the
+    pruning budget. With `l1`, components of planes become zero as well.
+
+    Attributes
+    ----------
+    mu_ : float
+    nonzero_share_ : float
+
+    See Also
+    --------
+    AMMClassifier : Prunes planes instead.
+
+    Notes
+    -----
+    The scores are those of `AMMClassifier`, g_c(x) = max_j w_cj x, and the problem is::
+
+        minimise  alpha/2 |W|^2 + mu sum_cj |w_cj| + l1 sum_cjf |w_cjf|
+                  + mean_i max(0, 1 + max_{c != y_i} g_c(x_i) - g_{y_i}(x_i))
+
+    Steps are those of dual averaging, Algorithm 1 of [1]_. The term `l1` is an addition of
+    polyplane.
+
+    References
+    ----------
+    .. [1] "Sparse adaptive multi-hyperplane machine", PAKDD 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import SAMMClassifier
+    >>> model = SAMMClassifier(mu=1e-3, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.8
+    True
+    >>> 0 <= model.nonzero_share_ <= 1
+    True
+    """
 
     algorithm: ClassVar[PlaneAlgorithm] = SAMM
 
@@ -126,7 +165,7 @@ class SAMMClassifier(PlaneClassifier):
 
     @property
     def mu_(self) -> float:
-        """The penalty in use: the one given, or the one found by mu='auto'."""
+        """Penalty in use: the one given, or the one found by mu='auto'."""
         return float(self._setting_in_use("mu"))
 
     @property

@@ -1,1 +1,1 @@
-"""One file per machine: online kernel SVMs and the kernel perceptron."""
+"""One file per algorithm: online kernel SVMs and the kernel perceptron."""

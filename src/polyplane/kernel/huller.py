@@ -68,12 +68,12 @@ __all__ = ["HULLER", "HullerClassifier", "huller_walk"]
 
 SELF, CROSS, SCALE, LARGEST_MOVE, AVERAGED = 0, 2, 3, 5, 6  # of the totals; some by side
 LEAST_SCALE, MOST_SCALE = 1e-6, 1e6
-TOO_NEAR = 1e-10  # of K(x, x): a row so near to X is X
+MIN_RELATIVE_DISTANCE = 1e-10  # of K(x, x): a row so near to X is X
 N_COEFS = 2
 
 
 class HullerRule(NamedTuple):
-    """What the steps follow."""
+    """Settings of the steps."""
 
     n_init: Any
     n_removal: Any
@@ -127,7 +127,7 @@ def best_step(held: Any, side: Any, x_own: Any, x_other: Any, own: Any) -> Any:
     """lambda_u: where the segment from X to x is nearest to the other side (Eq. 4 and 5)."""
     product = total(held, SELF + side)
     distance = product + own - 2 * x_own
-    if distance <= TOO_NEAR * abs(own):
+    if distance <= MIN_RELATIVE_DISTANCE * abs(own):
         return 0.0
     return (product - total(held, CROSS) - x_own + x_other) / distance
 
@@ -303,7 +303,7 @@ def finish(model: KernelModel) -> tuple[Array, float]:
         return np.zeros(held.place.size), alone
     negative, positive_ = held.totals[SELF : SELF + 2]
     gap = negative + positive_ - 2 * held.totals[CROSS]
-    least = TOO_NEAR * (abs(negative) + abs(positive_))  # hulls that meet have no gap
+    least = MIN_RELATIVE_DISTANCE * (abs(negative) + abs(positive_))  # hulls that meet have no gap
     factor = 2.0 / max(gap, least) if least > 0 else 0.0
     scales = held.totals[SCALE : SCALE + 2]
     coefs = scales[1] * held.coef[1] - scales[0] * held.coef[0]
@@ -324,10 +324,39 @@ HULLER = KernelAlgorithm(
 
 @register
 class HullerClassifier(CachedKernelClassifier):
-    """Online kernel SVM with a hard margin, or with quadratic slack.
+    """Online kernel SVM with a hard margin or quadratic slack, by the Huller.
 
     One pass comes close to the SVM, two match it; with `max_iter` large it goes on until no
     coefficient moves by more than `tol`, which is the SVM itself.
+
+    See Also
+    --------
+    LaSVMClassifier : An online SVM with linear slack.
+
+    Notes
+    -----
+    Training moves two points of the convex hulls of both classes towards each other::
+
+        X_P = sum_{y_i = 1} a_i phi(x_i),   X_N = sum_{y_i = -1} a_i phi(x_i),   each a sums to 1
+        minimise  |X_P - X_N|^2
+        f(x) = 2 ((X_P - X_N) phi(x) + (|X_N|^2 - |X_P|^2) / 2) / |X_P - X_N|^2
+
+    With `C`, 1 / C is added to K(x_i, x_i) in training [1]_.
+
+    References
+    ----------
+    .. [1] A. Bordes and L. Bottou, "The Huller: a simple and efficient online SVM", ECML 2005.
+       doi:10.1007/11564096_48
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import HullerClassifier
+    >>> model = HullerClassifier(C=10, gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = HULLER

@@ -86,10 +86,44 @@ KERNEL_PEGASOS = sum_algorithm(
 
 @register
 class KernelPegasosClassifier(KernelClassifier):
-    """Kernel SVM by Pegasos steps: no cache, no second look at a support vector.
+    """Kernel SVM by Pegasos steps in packs of rows, without a cache.
 
     Its support vectors are all rows that ever violated the margin, so that models are large;
     `budget` bounds them.
+
+    See Also
+    --------
+    LaSVMClassifier : Fewer support vectors, in more time.
+    NystromClassifier : A model of bounded size.
+    PegasosClassifier : The linear SVM.
+
+    Notes
+    -----
+    The problem of two classes and its scores after t steps are::
+
+        minimise  alpha/2 |w|^2 + mean_i max(0, 1 - y_i f(x_i)),   f(x) = w phi(x)
+        f(x) = sum_i a_i K(x_i, x) / (alpha t)
+
+    a_i is the signed number of updates with row i. Rows are met in packs, which changes the time of
+    the steps and not their result [2]_.
+
+    References
+    ----------
+    .. [1] S. Shalev-Shwartz, Y. Singer, N. Srebro and A. Cotter, "Pegasos: primal estimated
+       sub-gradient solver for SVM", Mathematical Programming 127, 2011.
+       doi:10.1007/s10107-010-0420-4
+    .. [2] Z. A. Zhu, W. Chen, G. Wang, C. Zhu and Z. Chen, "P-packSVM: parallel primal gradient
+       descent kernel SVM", ICDM 2009. doi:10.1109/ICDM.2009.29
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import KernelPegasosClassifier
+    >>> model = KernelPegasosClassifier(alpha=1e-3, gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = KERNEL_PEGASOS

@@ -74,9 +74,37 @@ KERNEL_PERCEPTRON = sum_algorithm(walk=walk, rule=rule, weight_of_all=float)
 
 @register
 class KernelPerceptronClassifier(KernelClassifier):
-    """Averaged kernel perceptron: the simplest of all, quick in its first pass.
+    """Averaged kernel perceptron, in which every mistake becomes a support vector.
 
-    It needs about ten passes to come close to an SVM, and keeps every row it was ever wrong on.
+    Its first pass is quick; it needs about ten passes to come close to an SVM, and keeps every row
+    that it was ever wrong on.
+
+    See Also
+    --------
+    KernelPegasosClassifier : A kernel SVM by steps on the primal problem.
+
+    Notes
+    -----
+    On a mistake the row is added with its label, and predictions are by the mean over all steps::
+
+        f(x) = sum_i a_i K(x_i, x),    a_i <- a_i + y_i  if  y_i f(x_i) <= 0
+
+    The mean is unnormalised, "average" of Section 2.4 of [1]_.
+
+    References
+    ----------
+    .. [1] Y. Freund and R. E. Schapire, "Large margin classification using the perceptron
+       algorithm", Machine Learning 37, 1999. doi:10.1023/A:1007662407062
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import KernelPerceptronClassifier
+    >>> model = KernelPerceptronClassifier(gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = KERNEL_PERCEPTRON

@@ -55,13 +55,13 @@ from polyplane.training.kernels.state import KernelModel, KernelTraining, one_si
 __all__ = ["LASVM", "LaSVMClassifier", "lasvm_finish", "lasvm_walk"]
 
 TOP, BOTTOM, IDLE = 0, 1, 2  # of the totals: slots, or NOT_THERE; vectors of coefficient 0
-FLAT = 1e-10  # of K(x, x): two vectors that are one
+MIN_RELATIVE_CURVATURE = 1e-10  # of K(x, x): two vectors that are one
 STEPS_AT_ONCE = 10_000  # of finishing, between looks at Ctrl-C
-LIKELY = 32  # vectors at either end whose lines are brought along
+LINES_FETCHED_AHEAD = 32  # vectors at either end whose lines are brought along
 
 
 class LaSVMRule(NamedTuple):
-    """What the steps follow."""
+    """Settings of the steps."""
 
     C: Any
     tol: Any
@@ -127,7 +127,7 @@ def direction_step(held: Any, i: Any, j: Any) -> Any:
     between = np.float64(at(held.gram, touch_line(held, i) + j))
     curvature = at(held.own, i) + at(held.own, j) - 2 * between
     step = min(at(held.high, i) - at(held.coef, i), at(held.coef, j) - at(held.low, j))
-    if curvature > FLAT * abs(at(held.own, i)):
+    if curvature > MIN_RELATIVE_CURVATURE * abs(at(held.own, i)):
         step = min(step, (at(held.scores, i) - at(held.scores, j)) / curvature)
     shift(held, i, j, step)
 
@@ -308,8 +308,8 @@ def foreseen(model: KernelModel, coins: Array) -> Array:
     rising = np.flatnonzero(coef < held.high)
     falling = np.flatnonzero(coef > held.low)
     ends = (
-        rising[np.argsort(-score[rising])[:LIKELY]],
-        falling[np.argsort(score[falling])[:LIKELY]],
+        rising[np.argsort(-score[rising])[:LINES_FETCHED_AHEAD]],
+        falling[np.argsort(score[falling])[:LINES_FETCHED_AHEAD]],
     )
     return np.concatenate(ends)
 
@@ -343,10 +343,42 @@ LASVM = KernelAlgorithm(
 
 @register
 class LaSVMClassifier(CachedKernelClassifier):
-    """Online kernel SVM with linear slack: after `finish` it is the ordinary SVM.
+    """Online kernel SVM with linear slack, which after `finish` is the ordinary SVM.
 
     One pass over the rows and a finish come close to what an SVM solver reaches on all rows at
     once. `fit` finishes by itself; after `partial_fit` call `finish` when the stream pauses.
+
+    See Also
+    --------
+    HullerClassifier : An online SVM with a hard margin or quadratic slack.
+    KernelPegasosClassifier : Steps on the primal problem, without a cache.
+
+    Notes
+    -----
+    The problem of two classes and its scores are::
+
+        maximise  sum_i y_i a_i - 1/2 sum_ij a_i a_j K(x_i, x_j)
+        with      sum_i a_i = 0  and  a_i between 0 and C y_i
+        f(x) = sum_i a_i K(x_i, x) + b
+
+    Each row is one PROCESS step and `n_reprocess` REPROCESS steps of [1]_.
+
+    References
+    ----------
+    .. [1] A. Bordes, S. Ertekin, J. Weston and L. Bottou, "Fast kernel classifiers with online and
+       active learning", JMLR 6, 2005, 1579-1619. https://www.jmlr.org/papers/v6/bordes05a.html
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import LaSVMClassifier
+    >>> model = LaSVMClassifier(C=10, gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> model.dual_coef_.shape == (1, model.support_.size)
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = LASVM
@@ -359,7 +391,7 @@ class LaSVMClassifier(CachedKernelClassifier):
     tol: float = parameter(
         default=1e-3,
         allowed=positive(),
-        meaning="tau of the paper: gradients may differ by so much at the end.",
+        meaning="Tolerance, tau of the paper: gradients may differ by so much at the end.",
     )
     n_reprocess: int = parameter(
         default=1,

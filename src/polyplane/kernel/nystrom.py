@@ -1,4 +1,4 @@
-"""Nyström: a linear machine on features that stand for a kernel, around a few landmark rows.
+"""Nyström: a linear algorithm on features that stand for a kernel, around a few landmark rows.
 
 Problem     that of the linear machine, Pegasos or Passive-Aggressive, with z(x) in place of x,
             where z(x) = K_mm^(-1/2) k(x), k(x) = [K(l_1, x) ... K(l_m, x)] and K_mm holds kernel
@@ -73,11 +73,11 @@ __all__ = ["NYSTROM", "NystromClassifier", "inverse_of", "nystrom_walk"]
 LEAST_EIGENVALUE = 1e-6  # of the largest: kernel values are float32
 ROWS_PER_LANDMARK, LEAST_ROWS = 40, 3_000  # that k-means looks at
 LIMIT = 0  # in the totals of a problem: how many landmarks there are to be
-AT_ONCE = 1_024  # rows of a batch of k-means
+KMEANS_BATCH_ROWS = 1_024  # rows of a batch of k-means
 
 
 class PegasosSteps(NamedTuple):
-    """What the steps follow: sub-gradient steps on the hinge loss."""
+    """Settings of sub-gradient steps on the hinge loss."""
 
     alpha: Any
     averages: Any
@@ -85,7 +85,7 @@ class PegasosSteps(NamedTuple):
 
 
 class PassiveAggressiveSteps(NamedTuple):
-    """What the steps follow: steps just as long as the margin asks for."""
+    """Settings of steps that are just as long as the margin asks for."""
 
     most: Any
     slack: Any
@@ -122,7 +122,7 @@ def violates(rule: Any, margin: Any, t: Any) -> Any:
 
 
 def step_of(rule: Any, margin: Any, squared_length: Any, weight: Any) -> Any:
-    """How many times z(x) it adds."""
+    """Return the factor of z(x) that a step adds."""
     return _BODIES["step_of"][type(rule)](rule, margin, squared_length, weight)
 
 
@@ -185,7 +185,7 @@ def _chosen_rows(settings: Settings, rows: Rows, members: Array, training: Kerne
     points = matrix_of(packed(rows, some), training.n_columns)
     seed = int(generator.integers(2**31))
     search = MiniBatchKMeans(
-        n_landmarks, n_init=1, batch_size=AT_ONCE, max_iter=30, random_state=seed
+        n_landmarks, n_init=1, batch_size=KMEANS_BATCH_ROWS, max_iter=30, random_state=seed
     )
     with threadpool_limits(1):  # sums are always made in one order
         centres = search.fit(points).cluster_centers_
@@ -230,7 +230,7 @@ def _append(training: KernelTraining, rows: KernelRows) -> None:
 
 
 def _limit(training: KernelTraining) -> int:
-    """How many landmarks there are to be."""
+    """Return the number of landmarks that are wanted."""
     return int(training.models[0].held.totals[LIMIT])
 
 
@@ -314,9 +314,42 @@ NYSTROM = sum_algorithm(
 
 @register
 class NystromClassifier(KernelClassifier):
-    """A linear machine on features of a kernel: as large as its landmarks, whatever the rows.
+    """Linear classifier on Nyström features of a kernel, which is as large as its landmarks.
 
     `fit` draws the landmarks from all rows; in a stream they are the first rows.
+
+    See Also
+    --------
+    KernelPegasosClassifier : The exact kernel, with a model that grows with the rows.
+    PegasosClassifier : The linear algorithm by itself.
+
+    Notes
+    -----
+    With landmarks l_1 ... l_m and their kernel matrix K_mm, features and scores are::
+
+        z(x) = K_mm^(-1/2) [K(l_1, x) ... K(l_m, x)]
+        f(x) = w z(x) = sum_i a_i K(l_i, x)
+
+    w is trained by Pegasos or by Passive-Aggressive steps (`machine`). Landmarks are rows near the
+    centres of k-means [2]_ or drawn at random [1]_.
+
+    References
+    ----------
+    .. [1] C. Williams and M. Seeger, "Using the Nyström method to speed up kernel machines",
+       NIPS 2000.
+       https://papers.nips.cc/paper/1866-using-the-nystrom-method-to-speed-up-kernel-machines
+    .. [2] K. Zhang, I. W. Tsang and J. T. Kwok, "Improved Nyström low-rank approximation and error
+       analysis", ICML 2008. doi:10.1145/1390156.1390311
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import NystromClassifier
+    >>> model = NystromClassifier(n_landmarks=32, gamma=2, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
     """
 
     algorithm: ClassVar[KernelAlgorithm] = NYSTROM
@@ -325,7 +358,7 @@ class NystromClassifier(KernelClassifier):
         default=256,
         allowed=at_least(1),
         meaning=(
-            "Rows around which the kernel is taken: more come closer to the kernel machine, in "
+            "Rows around which the kernel is taken: more come closer to the exact kernel, in "
             "time that grows with their square where a row makes a step."
         ),
     )
@@ -340,7 +373,7 @@ class NystromClassifier(KernelClassifier):
     machine: str = parameter(
         default="pegasos",
         allowed=one_of("pegasos", "PA-I", "PA-II"),
-        meaning="The linear machine on the features: Pegasos, or Passive-Aggressive.",
+        meaning="The linear algorithm on the features: Pegasos, or Passive-Aggressive.",
     )
     alpha: float = parameter(
         default=1e-4,

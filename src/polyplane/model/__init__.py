@@ -1,1 +1,1 @@
-"""What training leaves: frozen planes that score rows."""
+"""Models that training leaves: frozen planes and kernels that score rows."""

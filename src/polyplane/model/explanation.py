@@ -53,11 +53,23 @@ MOST_UNHASHED = 1 << 28  # weights of products, told apart again
 NOTHING_TYPICAL = Typical(np.empty((0, 0), np.float32), np.empty(0))
 NO_GROUPS = np.empty((0, 2), np.int32)
 ROWS_WRITTEN = 1 << 10  # at a time: rows of many features take some room
-TINY = 1e-6  # beside ranks, whose deviation is 1
+MIN_TERM_SIZE = 1e-6  # beside ranks, whose deviation is 1
 
 
 class Change(NamedTuple):
-    """A column of a row with another value."""
+    """Change of one column of a row, after which the runner-up wins.
+
+    Attributes
+    ----------
+    column : int
+        Number of the column, as in `contributions`.
+    name : str or None
+        Name of the column.
+    old, new : object
+        Value before and after; None if it is missing.
+    size : float
+        Share of the rows whose values lie between both, from 0 to 1.
+    """
 
     column: int  # as in `contributions`
     name: str | None
@@ -68,7 +80,27 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What decided each row: `lead` = sum of `contributions` over columns + `base`."""
+    """Contributions of columns to the decision about each row: `lead` = their sum + `base`.
+
+    Attributes
+    ----------
+    contributions : ndarray or CSR matrix of shape (n_rows, n_features)
+        Contribution of each column to the lead of the winner over the runner-up.
+    base : ndarray of shape (n_rows,)
+        Part of the lead that no column gives.
+    winner : ndarray of shape (n_rows,)
+        Label that is predicted.
+    runner_up : ndarray of shape (n_rows,)
+        Label that scores next.
+    planes : ndarray of shape (n_rows, 2)
+        Numbers in `planes_` of the best plane of the winner and of the runner-up.
+    names : sequence of str or None
+        Names of the columns, where the model knows some.
+    lead : ndarray of shape (n_rows,)
+        Lead of the winner over the runner-up.
+    importances : ndarray of shape (n_features,)
+        Mean over the rows of the absolute contribution of each column.
+    """
 
     contributions: Any  # [row, column] float32; CSR where X is sparse and its zeros give nothing
     base: Array  # [row] float64: what no column gives
@@ -92,7 +124,7 @@ class Explanation:
 
     @property
     def lead(self) -> Array:
-        """How far the winner is above the runner-up."""
+        """Return the lead of the winner over the runner-up."""
         total: Array = np.asarray(self.contributions.sum(axis=1, dtype=np.float64)).ravel()
         return total + self.base
 
@@ -204,7 +236,7 @@ class Explainer:
         return max(int(self.shown_as.max()) + 1, n_named)
 
     def _shown(self) -> Array:
-        """As what each column is shown, and each direction behind them."""
+        """Return the number of the column that each column or direction is shown as."""
         columns = self.shown_as
         if columns is None:
             columns = np.arange(self.n_columns, dtype=np.int32)
@@ -213,14 +245,16 @@ class Explainer:
         return shown
 
     def _by_column(self, contributions: Array, rows: Any, turn: Turn) -> Array:
-        """What directions give, shared out among their columns by the sizes of their terms."""
+        """Share contributions of directions among their columns by the sizes of their terms."""
         ranked = np.flatnonzero(np.diff(turn.knot_starts))
         base = rows.base.base
         values = matrix_of(packed(base, in_place(count_rows(base))), self.n_columns)[:, ranked]
         sizes = np.empty(values.shape)
         for k, (j, column) in enumerate(zip(ranked, values.toarray().T, strict=True)):
             part = slice(turn.knot_starts[j], turn.knot_starts[j + 1])
-            sizes[:, k] = np.abs(np.interp(column, turn.knots[part], turn.ranks[part])) + TINY
+            sizes[:, k] = (
+                np.abs(np.interp(column, turn.knots[part], turn.ranks[part])) + MIN_TERM_SIZE
+            )
         n_shown = self._n_columns_shown
         weights = np.abs(turn.weights).astype(np.float64)
         given = sizes * ((contributions[:, n_shown:] / (sizes @ weights)) @ weights.T)

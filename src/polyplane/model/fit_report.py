@@ -1,4 +1,4 @@
-"""What a fit knows of its model, as plain values: the error to expect on new rows."""
+"""Facts that a fit knows about its model, as plain values: the error to expect on new rows."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -37,7 +37,7 @@ NUMBERS_AT_ONCE = 1 << 18  # scores held while they are combined: they should st
 
 
 class FinishedPlanes(NamedTuple):
-    """What one model has reached."""
+    """Planes of one model after its training."""
 
     sums: Array  # [feature, plane] float32
     owner: Array  # [plane] int32: its unit, which is code * n_units + number of the unit
@@ -64,7 +64,7 @@ class PlaneRecord:
 
     @property
     def n_planes(self) -> int:
-        """How many planes there are."""
+        """Return the number of planes."""
         return len(self.group)
 
     @property

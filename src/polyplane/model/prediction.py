@@ -48,7 +48,7 @@ class Products:
 
 @dataclass(frozen=True)
 class Features:
-    """What planes see of rows: columns as they are, some of them, mapped ones or products."""
+    """Rows as planes see them: columns as they are, some of them, mapped ones or products."""
 
     constant: float  # of rows, before they become products
     columns: ColumnMap | None = None
@@ -91,7 +91,7 @@ class FittedModel:
 
     @property
     def title(self) -> str:
-        """What it is called in sentences."""
+        """Return the name of the algorithm for sentences."""
         return class_name_of(self.algorithm) or self.algorithm
 
     @property
@@ -180,7 +180,7 @@ class FittedModel:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """How many a number of jobs stands for: -1 is one for each core, -2 one less, None is one."""
+    """Return the number of threads of a number of jobs: -1 is one a core, None is one."""
     if n_jobs is None:
         return 1
     if n_jobs > 0:

@@ -96,6 +96,41 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     A fit tries every recipe of a table once on a part of the rows, blends the best of them,
     trains these on all rows, and folds them into one model: sums of soft maxima of planes. It
     then knows what error to expect on new rows (`expected_`).
+
+    Attributes
+    ----------
+    trials_ : DataFrame, or list of dict without pandas
+    expected_ : Expected or None
+    recipes_ : dict of str to dict
+
+    See Also
+    --------
+    SoftPlanesClassifier : The algorithm behind all recipes, with given settings.
+    explore : Compares algorithms of different kinds on the same rows.
+
+    Notes
+    -----
+    The model is a weighted sum of members m. Each scores a class c by sums of soft maxima::
+
+        g_c(x) = sum_m weight_m sum_u log sum_{j in unit u} exp(w_mcj phi_m(x))
+        P(c | x) = exp(g_c(x)) / sum_k exp(g_k(x))
+
+    phi_m is the map of the columns that the recipe of a member asks for. The algorithm is
+    polyplane's own; docs/polyplane.md describes and measures it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(600, noise=0.1, random_state=0)
+    >>> X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
+    >>> from polyplane import PolyplaneClassifier
+    >>> model = PolyplaneClassifier(quality=1, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    >>> model.predict_proba(X_test).shape
+    (200, 2)
+    >>> model.explain(X_test[:3]).contributions.shape
+    (3, 2)
     """
 
     quality: int = parameter(
@@ -136,9 +171,24 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     ) -> Self:
         """Try recipes, blend them, and train the blend on the rows of X.
 
-        `eval_set` is a pair (X, y), or a list with one: recipes are judged by these rows instead
-        of a part of X. X may be a `polyplane.stream`, which has the labels in it; then y is left
-        out, and the training is that of `partial_fit`.
+        Of a stream, the training is that of `partial_fit`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table or polyplane.stream of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table; a stream holds the
+            labels, too.
+        y : array-like of shape (n_rows,), optional
+            Labels: numbers, texts or truth values. Left out with a stream.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default. Left out with a stream.
+        eval_set : tuple or list of one tuple, optional
+            Pair (X, y): recipes are judged by these rows instead of a part of X.
+
+        Returns
+        -------
+        Self
+            The estimator.
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight, eval_set=eval_set)
@@ -173,6 +223,23 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         """Go on with a fit that was interrupted, given the same rows again.
 
         The model becomes what it would have been without the interruption, to the bit.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table or polyplane.stream of shape (n_rows, n_features)
+            Rows of the fit that was interrupted. A table is a DataFrame of pandas or polars, or an
+            Arrow table; a stream holds the labels, too.
+        y : array-like of shape (n_rows,), optional
+            Labels: numbers, texts or truth values. Left out with a stream.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default. Left out with a stream.
+        eval_set : tuple or list of one tuple, optional
+            Pair (X, y) of the fit, if it had one.
+
+        Returns
+        -------
+        Self
+            The estimator.
         """
         if isinstance(X, RowStream):
             check_alone(self, y=y, sample_weight=sample_weight, eval_set=eval_set)
@@ -192,7 +259,24 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
 
     @writes
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the rows of X once, in the order given; new classes and columns are welcome."""
+        """Visit the rows of X once, in the order given; new classes and columns are welcome.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+        y : array-like of shape (n_rows,)
+            Labels, of classes that may be new.
+        classes : array-like of shape (n_classes,), optional
+            Labels of classes that are to come. Announcing them is optional.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows, 1 by default.
+
+        Returns
+        -------
+        Self
+            The estimator.
+        """
         with restoring(self):
             check_parameters(self)
             check_can_learn_on(self)
@@ -271,7 +355,18 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     # ---- what files ask ----------------------------------------------------------------------
 
     def member_of(self, settings: dict[str, Any]) -> SoftPlanesClassifier:
-        """Return a member with given settings, not trained."""
+        """Return a member with given settings, not trained.
+
+        Parameters
+        ----------
+        settings : dict
+            Parameters of `SoftPlanesClassifier`.
+
+        Returns
+        -------
+        SoftPlanesClassifier
+            The member.
+        """
         return SoftPlanesClassifier(**settings)
 
     # ---- what is checked ---------------------------------------------------------------------
@@ -321,13 +416,19 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         return training.folded.record
 
     def complete_stream(self) -> None:
-        """Do nothing: members have no end."""
+        """Do nothing at the end of a stream: members have no last step."""
 
     # ---- what a fit knows --------------------------------------------------------------------
 
     @classmethod
     def recipe_table(cls) -> Any:
-        """Return the table of recipes: a DataFrame if pandas is installed, else a list of dicts."""
+        """Return the table of recipes.
+
+        Returns
+        -------
+        DataFrame or list of dict
+            A row for each recipe: name, data, quality, settings, and why; a list without pandas.
+        """
         return as_table(
             [
                 {"recipe": recipe.name, "data": recipe.data, "quality": recipe.quality,
@@ -338,7 +439,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
 
     @property
     def trials_(self) -> Any:
-        """Each recipe that was tried: a DataFrame if pandas is installed, else a list of dicts."""
+        """Trials of recipes: a DataFrame if pandas is installed, else a list of dicts."""
         check_is_fitted(self)
         return as_table(vars(self).get("_fit_report", {}).get("trials", []))
 

@@ -26,7 +26,7 @@ __all__ = [
     "varied",
 ]
 
-LONGEST = 80  # letters of a cell
+MAX_CELL_LETTERS = 80  # letters of a cell
 OF_A_DAY, OF_A_MINUTE = 24 * 3600 * 1e6, 60 * 1e6  # microseconds
 
 
@@ -115,7 +115,7 @@ class Table:
         return dense(found).ravel()
 
     def codes(self, source: int) -> Array:
-        """What each row says in a column, as a number: its own, or that of its value."""
+        """Return a number for each row's value in a column: the value itself, or its place."""
         number = self.columns.number(source)
         if number is not None:
             return self.column(number)
@@ -135,7 +135,7 @@ class Table:
         line = self.X[[row]][:, choices]
         said = np.flatnonzero(dense(line).ravel())
         text = ", ".join(str(self.columns.values[choices[k]]) for k in said[:5])
-        return text[:LONGEST] or "–"
+        return text[:MAX_CELL_LETTERS] or "–"
 
     def part(self, rows: Array) -> "Table":
         """Some of the rows."""

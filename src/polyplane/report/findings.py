@@ -1,4 +1,4 @@
-"""What fitted models see: planes, curves, regions, mistakes and single rows, as plain values.
+"""Pictures of fitted models as plain values: planes, curves, regions, mistakes and rows.
 
 Nothing is trained here. Rows are those that a model was not fitted on, so that what is shown of it
 is what it will do. All texts are as they came; whoever shows them escapes them.
@@ -22,30 +22,31 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_PLANES, MOST_EXEMPLARS = 24, 4
-MOST_ROWS = 200  # for reference, and to see which columns matter
+MAX_REFERENCE_ROWS = 200  # for reference, and to see which columns matter
 SHOWN_COLUMNS = 8
 CURVE_POINTS = 41
 MOST_VALUES = 12  # of a category
-MOST_CURVES = 4  # classes
-GRID = 36
-MOST_DOTS = 150
-MOST_CLASSES = 20  # of a table of confusions
-LONGEST = 120  # letters of a label or a name
+MAX_CURVES = 4  # classes
+REGION_GRID_POINTS = 36
+MAX_DOTS = 150
+MAX_CONFUSION_CLASSES = 20  # of a table of confusions
+MAX_LABEL_LETTERS = 120  # letters of a label or a name
 MOST_LABELS = 36  # with colours that can be told apart, more or less
 FEWEST_REGIONS, MOST_REGIONS = 6, 40  # columns
 REGION_SECONDS = 1.0
-ROOM = 0.04  # of a region, on each side of the values
-MIXED = 0.1  # of a region: how much more of other labels makes a pair of columns worth more
+REGION_MARGIN_SHARE = 0.04  # of a region, on each side of the values
+# Share of a region by which other labels must grow for a pair of columns to be shown instead.
+MIN_GAIN_OF_COLUMN_PAIR = 0.1
 
 
 def text_of(label: Any) -> str:
     """A label, or a name, in words of a bearable length."""
     text = f"{label:g}" if isinstance(label, float) else str(label)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= MAX_LABEL_LETTERS else text[: MAX_LABEL_LETTERS - 1] + "…"
 
 
 def last_step(model: Any) -> tuple[list[Any], Any]:
-    """What rows go through first, and the classifier."""
+    """Return the steps before the classifier, and the classifier."""
     *before, last = [step for _, step in getattr(model, "steps", [("", model)])]
     return before, last
 
@@ -66,7 +67,7 @@ def _seen(model: Any, X: Any) -> Any:
 
 def important_sources(model: Any, table: Table, most: int) -> list[int]:
     """The columns that matter most to a model; without an explanation those that vary."""
-    part = table.part(np.arange(min(MOST_ROWS, table.y.size)))
+    part = table.part(np.arange(min(MAX_REFERENCE_ROWS, table.y.size)))
     if can_explain(model):
         rows = _seen(model, part.X)
         given = last_step(model)[1].explain(rows, reference=rows).contributions
@@ -92,7 +93,7 @@ def _grid_of(table: Table, column: int, n_points: int, is_even: bool) -> Array:
 
 
 def curves_of(model: Any, table: Table, sources: Sequence[int]) -> list[dict[str, Any]]:
-    """How scores change along a column, all others being typical."""
+    """Return the change of scores along columns, all others being typical."""
     typical, as_sparse = typical_row(table), is_sparse(table.X)
     classes = last_step(model)[1].classes_
     shown, labels = _shown_classes(classes, table.y)
@@ -125,7 +126,7 @@ def _shown_classes(classes: Array, y: Array) -> tuple[Array | None, list[str]]:
     if classes.size == 2:
         return None, [text_of(classes.tolist()[1])]
     counts = np.array([np.sum(y == label) for label in classes])
-    most = np.sort(np.argsort(-counts, kind="stable")[:MOST_CURVES])
+    most = np.sort(np.argsort(-counts, kind="stable")[:MAX_CURVES])
     return most, [text_of(classes.tolist()[k]) for k in most]
 
 
@@ -136,7 +137,9 @@ def _scores(model: Any, rows: Any, shown: Array | None) -> Array:
 
 def count_region_columns(microseconds: float) -> int:
     """Along how many columns there is time for regions of all pairs, at so much a prediction."""
-    n_pairs = 1e6 * REGION_SECONDS / (GRID * GRID * max(microseconds, 1e-3))
+    n_pairs = (
+        1e6 * REGION_SECONDS / (REGION_GRID_POINTS * REGION_GRID_POINTS * max(microseconds, 1e-3))
+    )
     return int(np.clip((1 + np.sqrt(1 + 8 * n_pairs)) / 2, FEWEST_REGIONS, MOST_REGIONS))
 
 
@@ -155,16 +158,21 @@ def regions_of(
     if len(known) < 2 or labels.size > MOST_LABELS:
         return None
     typical, as_sparse = typical_row(table), is_sparse(table.X)
-    some = np.arange(min(MOST_DOTS, table.y.size))
-    grids = [_with_room(_grid_of(table, j, GRID, True)) for _, j in known]
+    some = np.arange(min(MAX_DOTS, table.y.size))
+    grids = [_with_room(_grid_of(table, j, REGION_GRID_POINTS, True)) for _, j in known]
     cells, start, most_mixed = [], (0, 1), -1
     for a, b in combinations(range(len(known)), 2):
-        along = np.stack([np.tile(grids[a], GRID), np.repeat(grids[b], GRID)], axis=1)
+        along = np.stack(
+            [np.tile(grids[a], REGION_GRID_POINTS), np.repeat(grids[b], REGION_GRID_POINTS)], axis=1
+        )
         places = np.array([known[a][1], known[b][1]])
         rows = varied(typical, places, along, as_sparse)
         cells += [_codes(model.predict(rows), labels) for model in models.values()]
-        n_others = GRID * GRID - int(np.bincount(cells[-1]).max())
-        if n_others > most_mixed + MIXED * GRID * GRID:  # columns that matter more go first
+        n_others = REGION_GRID_POINTS * REGION_GRID_POINTS - int(np.bincount(cells[-1]).max())
+        if (
+            n_others
+            > most_mixed + MIN_GAIN_OF_COLUMN_PAIR * REGION_GRID_POINTS * REGION_GRID_POINTS
+        ):  # columns that matter more go first
             start, most_mixed = (a, b), n_others
     dots = [table.column(j)[some].astype(np.float64) for _, j in known]
     return {
@@ -172,7 +180,7 @@ def regions_of(
         "labels": [text_of(label) for label in labels.tolist()],
         "machines": list(models),
         "start": start,
-        "grid": GRID,
+        "grid": REGION_GRID_POINTS,
         "ranges": [[float(grid[0]), float(grid[-1])] for grid in grids],
         "ends": [
             [_rounded(table.columns, s, float(end)) for end in (grid[0], grid[-1])]
@@ -193,7 +201,7 @@ def _rounded(columns: Columns, source: int, value: float) -> str:
 
 def _with_room(grid: Array) -> Array:
     """A little more on both sides, so that marks at the ends are seen."""
-    room = ROOM * (grid[-1] - grid[0])
+    room = REGION_MARGIN_SHARE * (grid[-1] - grid[0])
     wider: Array = np.linspace(grid[0] - room, grid[-1] + room, grid.size)
     return wider
 
@@ -213,18 +221,18 @@ def _packed(codes: Array) -> str:
 def planes_of(
     model: Any, table: Table, shape: tuple[int, int] | None
 ) -> list[dict[str, Any]] | None:
-    """What each plane is for: the rows it decides, how well, and what it looks at."""
-    machine = last_step(model)[1]
-    if not hasattr(machine, "assign"):
+    """Return facts about each plane: the rows it decides, how well, and its columns."""
+    estimator = last_step(model)[1]
+    if not hasattr(estimator, "assign"):
         return None
     rows = _seen(model, table.X)
-    deciding, predicted = machine.assign(rows), machine.predict(rows)
-    planes, labels = machine.planes_, machine.plane_classes_.tolist()
+    deciding, predicted = estimator.assign(rows), estimator.predict(rows)
+    planes, labels = estimator.planes_, estimator.plane_classes_.tolist()
     fits = planes.shape[1] == table.X.shape[1]
     spread = _spread_of(rows) if fits else None
-    scores = machine.plane_scores(rows)
+    scores = estimator.plane_scores(rows)
     n_rows = np.bincount(deciding[deciding >= 0], minlength=len(planes))
-    signs = machine.plane_signs_
+    signs = estimator.plane_signs_
     found = []
     for plane in np.argsort(-n_rows, kind="stable")[:MOST_PLANES].tolist():
         own = np.flatnonzero(deciding == plane)
@@ -293,8 +301,8 @@ def _dense_row(X: Any, row: int) -> Array:
 
 def history_of(model: Any) -> list[dict[str, float]]:
     """Steps, planes now, created and pruned, and the error, of the first of its models."""
-    machine = last_step(model)[1]
-    notes = machine.history_
+    estimator = last_step(model)[1]
+    notes = estimator.history_
     notes = notes[notes["model"] == 0]
     names = ("step", "planes", "created", "pruned", "error")
     return [{name: float(note[name]) for name in names} for note in notes]
@@ -306,7 +314,7 @@ def history_of(model: Any) -> list[dict[str, float]]:
 def confusion_of(y: Array, predicted: Array) -> dict[str, Any]:
     """True by predicted labels; of many classes the most frequent, and the rest together."""
     labels, counts = np.unique(np.concatenate([y, predicted]), return_counts=True)
-    kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
+    kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_CONFUSION_CLASSES])
     to = np.full(labels.size, kept.size)
     to[kept] = np.arange(kept.size)
     size = kept.size + int(labels.size > kept.size)
@@ -331,12 +339,12 @@ def rows_explained(
     model: Any, table: Table, places: Array, shape: tuple[int, int] | None, sources: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Some held-out rows, what decided them, and what would change that."""
-    rows, (_, machine) = _seen(model, table.X), last_step(model)
+    rows, (_, estimator) = _seen(model, table.X), last_step(model)
     predicted = np.asarray(model.predict(table.X))
     sureness = _certainty(model, table.X)
     picked = picked_rows(table.y, predicted, sureness)
-    n_reference = min(MOST_ROWS, table.y.size)
-    found = machine.explain(rows[picked], reference=rows[:n_reference])
+    n_reference = min(MAX_REFERENCE_ROWS, table.y.size)
+    found = estimator.explain(rows[picked], reference=rows[:n_reference])
     given = table.columns.gathered(found.contributions)
     lead, labels = found.lead, table.y.tolist()
     chances = np.asarray(model.predict_proba(table.X)).max(axis=1) if _tells(model) else None

@@ -11,8 +11,8 @@ from polyplane.arrays import Array
 
 __all__ = ["guessed_shape", "picture_of_row", "picture_of_weights", "png"]
 
-SMALLEST = 64  # pixels of a picture
-ALIKE = 0.3  # correlation of pixels side by side
+MIN_PICTURE_PIXELS = 64  # pixels of a picture
+MIN_PIXEL_CORRELATION = 0.3  # correlation of pixels side by side
 WARM, COLD = (178, 70, 20), (20, 90, 160)  # for a class, and against it
 
 
@@ -20,13 +20,13 @@ def guessed_shape(X: Array) -> tuple[int, int] | None:
     """Height and width, if rows look like square pictures: no signs, and neighbours alike."""
     n_columns = X.shape[1]
     side = math.isqrt(n_columns)
-    if side * side != n_columns or n_columns < SMALLEST or len(X) < 2 or X.min() < 0:
+    if side * side != n_columns or n_columns < MIN_PICTURE_PIXELS or len(X) < 2 or X.min() < 0:
         return None
     rows = np.asarray(X[:500], np.float64).reshape(-1, side, side)
     left, right = rows[:, :, :-1].ravel(), rows[:, :, 1:].ravel()
     if left.std() == 0 or right.std() == 0:
         return None
-    return (side, side) if np.corrcoef(left, right)[0, 1] > ALIKE else None
+    return (side, side) if np.corrcoef(left, right)[0, 1] > MIN_PIXEL_CORRELATION else None
 
 
 def picture_of_row(row: Array, shape: tuple[int, int]) -> str:
@@ -36,7 +36,7 @@ def picture_of_row(row: Array, shape: tuple[int, int]) -> str:
 
 
 def picture_of_weights(weights: Array, shape: tuple[int, int]) -> str:
-    """What speaks for a class is warm, what speaks against it cold, nothing white."""
+    """Return a picture of weights: warm for the class, cold against it, white without effect."""
     share = weights.reshape(shape) / max(float(np.abs(weights).max()), 1e-30)
     towards = np.where((share > 0)[..., None], np.array(WARM), np.array(COLD))
     strength = np.sqrt(np.abs(share))[..., None]

@@ -1,4 +1,4 @@
-"""How good predictions are, counted as rows come: labels, ranks of scores, and probabilities.
+"""Metrics, counted as rows come: labels, ranks of scores, and probabilities.
 
 Numbers are those of scikit-learn's functions of the same names, but that what cannot be said, such
 as the precision of a class that was never predicted, is NaN and takes no part in means.
@@ -37,7 +37,7 @@ LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # in a logarithm, as in sci
 
 
 def standard_error(error: float, n_rows: int) -> float:
-    """Of a share of wrong rows among so many."""
+    """Return the standard error of a share of wrong rows."""
     return math.sqrt(error * (1 - error) / n_rows) if n_rows else math.nan
 
 
@@ -83,7 +83,7 @@ def _text_of(label: Any) -> str:
 
 
 class ClassQuality(NamedTuple):
-    """How well a model knows one class; NaN where there is nothing to divide by."""
+    """Precision, recall and F1 of one class; NaN where there is nothing to divide by."""
 
     label: Any
     n_rows: int
@@ -145,7 +145,7 @@ class Confusions:
 
     @property
     def qualities(self) -> list[ClassQuality]:
-        """Of each label."""
+        """Return the quality of each label."""
         right, n_rows = np.diag(self.counts), self.counts.sum(axis=1)
         n_predicted = self.counts.sum(axis=0)
         return [
@@ -201,7 +201,7 @@ class Ranking(NamedTuple):
 
     @property
     def reversed(self) -> "Ranking":
-        """The same for all that is not of the class."""
+        """Return the ranking for the opposite of the class."""
         return Ranking(-self.scores[::-1], self.negatives[::-1], self.positives[::-1])
 
     def with_rows(self, scores: Array, is_positive: Array) -> "Ranking":
@@ -290,7 +290,7 @@ class CalibrationBin(NamedTuple):
 
 
 class Probabilities:
-    """How good probabilities are: sums over rows."""
+    """Quality of probabilities: sums over rows."""
 
     def __init__(self) -> None:
         self.n_rows = 0
@@ -298,7 +298,7 @@ class Probabilities:
         self._bins = np.zeros((BINS, 3))  # rows, sum of probabilities, rows of which it came true
 
     def add(self, probabilities: Array, classes: Array, positive: int | None) -> None:
-        """Of rows by classes, and the class of each row.
+        """Add probabilities of rows by classes, and the class of each row.
 
         Of two classes the table of calibration is about the positive one; of several about the
         one that is most probable.
@@ -422,7 +422,7 @@ class Evaluation:
 
     @property
     def average_precision(self) -> float:
-        """Of the positive class of two; of several classes the mean."""
+        """Return average precision of the positive class; of several classes the mean."""
         return self._mean_of(1)
 
     def _mean_of(self, which: int) -> float:
@@ -456,7 +456,7 @@ def place_of(label: Any, classes: Array) -> int:
 
 
 def labels_at(probabilities: Array, classes: Array, positive: int, threshold: float) -> Array:
-    """Of two classes the positive one where its probability is as high as the threshold."""
+    """Return the positive class where its probability reaches the threshold, else the other one."""
     is_positive = probabilities[:, positive] >= threshold
     labels: Array = classes[np.where(is_positive, positive, 1 - positive)]
     return labels

@@ -1,7 +1,16 @@
-"""What models see as pictures of matplotlib, for notebooks and papers.
+"""Draw what models see with matplotlib, for notebooks and papers.
 
 Each function draws on given axes, or on new ones, and returns them. Nothing is trained. matplotlib
 is an extra: `pip install polyplane[plots]`.
+
+See Also
+--------
+polyplane.explore : A page of pictures and words about data.
+
+Examples
+--------
+>>> import polyplane as pp
+>>> ax = pp.plots.plot_path([1e-2, 1e-3], [0.12, 0.10])
 """
 
 from collections.abc import Sequence
@@ -26,8 +35,8 @@ __all__ = [
 
 ACCENT, QUIET, WARM = "#0a6a70", "#8a949b", "#a8481a"
 BINS = 10
-LARGEST = 12  # columns of a bar chart
-MOST_NAMED = 20  # classes beside regions
+MAX_BARS = 12  # columns of a bar chart
+MAX_LEGEND_CLASSES = 20  # classes beside regions
 
 
 def _plots() -> Any:
@@ -66,17 +75,42 @@ def plot_planes(
     most: int = 12,
     ax: Any = None,
 ) -> list[Any]:
-    """The planes of a model: as pictures of a `shape`, or the largest weights as bars.
+    """Draw the planes of a model: as pictures of a shape, or the largest weights as bars.
 
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one.
+    shape : tuple of int, optional
+        Height and width of the pictures; bars without it.
+    names : sequence of str, optional
+        Names of the columns; by default those that `model` was fitted with.
+    most : int, default=12
+        Number of planes to draw at most.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    list of Axes
+        The axes.
+
+    See Also
+    --------
+    plot_regions : Labels along two columns.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
+    >>> import polyplane as pp
     >>> X, y = load_digits(return_X_y=True)
     >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
-    >>> axes = plot_planes(model, shape=(8, 8))
+    >>> axes = pp.plots.plot_planes(model, shape=(8, 8))
     """
-    machine = last_step(model)[1]
-    planes, labels = machine.planes_[:most], machine.plane_classes_
+    estimator = last_step(model)[1]
+    planes, labels = estimator.planes_[:most], estimator.plane_classes_
     axes = _axes(ax, len(planes))
-    known = _names(machine, planes.shape[1], names)
+    known = _names(estimator, planes.shape[1], names)
     for k, (plane, one) in enumerate(zip(planes, axes, strict=False)):
         one.set_title(f"for {text_of(labels.tolist()[k])}", fontsize=9)
         if shape is not None:
@@ -85,7 +119,7 @@ def plot_planes(
             one.set_xticks([])
             one.set_yticks([])
             continue
-        order = np.argsort(-np.abs(plane))[:LARGEST][::-1]
+        order = np.argsort(-np.abs(plane))[:MAX_BARS][::-1]
         colours = [ACCENT if weight > 0 else WARM for weight in plane[order]]
         one.barh([known[j] for j in order], plane[order], color=colours)
         one.tick_params(labelsize=7)
@@ -102,12 +136,41 @@ def plot_regions(
     n_points: int = 200,
     ax: Any = None,
 ) -> Any:
-    """The label given along two columns, all others at their medians; with y also the rows.
+    """Draw the label predicted along two columns, with all others at their medians.
 
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        Rows, which give ranges and medians.
+    y : array-like of shape (n_rows,), optional
+        Labels; with them the rows are drawn as well.
+    columns : tuple of int, default=(0, 1)
+        Numbers of the two columns.
+    names : sequence of str, optional
+        Names of the columns; by default those that `model` was fitted with.
+    n_points : int, default=200
+        Number of values along each column.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    See Also
+    --------
+    plot_splines : Scores along single columns.
+
+    Examples
+    --------
     >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
     >>> X, y = make_moons(2000, noise=0.2, random_state=0)
     >>> model = pp.PolyplaneClassifier(quality=1, random_state=0).fit(X, y)
-    >>> ax = plot_regions(model, X, y)
+    >>> ax = pp.plots.plot_regions(model, X, y)
     """
     (one,) = _axes(ax)
     rows = dense(X)
@@ -130,7 +193,7 @@ def plot_regions(
         one.scatter(
             rows[:, i], rows[:, j], c=codes, s=12, edgecolors="white", linewidths=0.4, **limits
         )
-    if classes.size <= MOST_NAMED:
+    if classes.size <= MAX_LEGEND_CLASSES:
         for colour, label in zip(colours, classes.tolist(), strict=True):
             one.scatter([], [], color=colour, marker="s", label=text_of(label))
         one.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
@@ -141,11 +204,30 @@ def plot_regions(
 
 
 def plot_history(model: Any, *, ax: Any = None) -> list[Any]:
-    """Error, and planes now, created and pruned, by step: Figure 2 of the AMM paper.
+    """Draw error and number of planes by step, as in Figure 2 of the AMM paper.
 
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    list of Axes
+        The axes.
+
+    See Also
+    --------
+    plot_path : Errors along the regularisation.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
+    >>> import polyplane as pp
     >>> X, y = load_digits(return_X_y=True)
-    >>> axes = plot_history(pp.AMMClassifier(random_state=0).fit(X, y))
+    >>> axes = pp.plots.plot_history(pp.AMMClassifier(random_state=0).fit(X, y))
     """
     axes = _axes(ax, 2, 2, 3.6)
     notes = last_step(model)[1].history_
@@ -167,10 +249,34 @@ def plot_history(model: Any, *, ax: Any = None) -> list[Any]:
 def plot_path(
     alphas: Sequence[float], errors: Any, *, chosen: float | None = None, ax: Any = None
 ) -> Any:
-    """Errors along a path of the regularisation; of several folds, their mean and spread.
+    """Draw errors along a path of the regularisation; of several folds, their mean and spread.
 
+    Parameters
+    ----------
+    alphas : sequence of float
+        Values of alpha.
+    errors : array-like of shape (n_alphas,) or (n_alphas, n_folds)
+        Errors, of each fold if there are several.
+    chosen : float, optional
+        Value of alpha to mark.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    See Also
+    --------
+    polyplane.alpha_path : Errors of models along a path.
+
+    Examples
+    --------
+    >>> import polyplane as pp
     >>> alphas = [1e-2, 1e-3, 1e-4]
-    >>> ax = plot_path(alphas, [[0.12, 0.10], [0.08, 0.09], [0.11, 0.10]], chosen=1e-3)
+    >>> errors = [[0.12, 0.10], [0.08, 0.09], [0.11, 0.10]]
+    >>> ax = pp.plots.plot_path(alphas, errors, chosen=1e-3)
     """
     (one,) = _axes(ax)
     values = np.asarray(errors, np.float64)
@@ -198,11 +304,37 @@ def plot_splines(
     names: Sequence[str] | None = None,
     ax: Any = None,
 ) -> list[Any]:
-    """How scores change along columns, all others at their medians.
+    """Draw the change of scores along columns, with all others at their medians.
 
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        Rows, which give ranges and medians.
+    columns : sequence of int, optional
+        Numbers of columns; the first nine by default.
+    names : sequence of str, optional
+        Names of the columns; by default those that `model` was fitted with.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    list of Axes
+        The axes.
+
+    See Also
+    --------
+    plot_regions : Labels along two columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import polyplane as pp
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = pp.SoftPlanesClassifier(n_planes=1, columns="fine").fit(X, y)
-    >>> axes = plot_splines(model, X, columns=[0, 1, 7])
+    >>> axes = pp.plots.plot_splines(model, X, columns=[0, 1, 7])
     """
     rows = sp.csr_matrix(X) if is_sparse(X) else np.asarray(X, np.float32)
     known = _names(last_step(model)[1], rows.shape[1], names)
@@ -221,11 +353,37 @@ def plot_splines(
 
 
 def plot_calibration(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
-    """What came true of probabilities; of two classes of the second, else of the most probable.
+    """Draw the share of rows for which a probability came true, against the probability.
 
+    Of two classes it is the probability of the second, else that of the most probable class.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one.
+    X : array-like, sparse matrix or table of shape (n_rows, n_features)
+        Rows that `model` was not fitted to.
+    y : array-like of shape (n_rows,)
+        Labels.
+    ax : Axes or sequence of Axes, optional
+        Axes to draw on; new ones by default.
+
+    Returns
+    -------
+    Axes
+        The axes.
+
+    See Also
+    --------
+    plot_regions : Labels along two columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> import polyplane as pp
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = pp.PolyplaneClassifier(quality=1, random_state=0).fit(X[:400], y[:400])
-    >>> ax = plot_calibration(model, X[400:], y[400:])
+    >>> ax = pp.plots.plot_calibration(model, X[400:], y[400:])
     """
     (one,) = _axes(ax)
     probabilities, classes = np.asarray(model.predict_proba(X)), np.asarray(model.classes_)

@@ -1,4 +1,4 @@
-"""What is suspicious about rows before any model is believed: leaks, ids, contradictions, drift.
+"""Suspicions about rows before any model is believed: leaks, ids, contradictions, drift.
 
 Nothing is trained. Each is a sentence for a person to look into, not a proof: a column that decides
 alone may be the answer written down afterwards, or just a very good column.
@@ -15,18 +15,20 @@ from polyplane.report.columns import Table, is_sparse
 
 __all__ = ["Suspicion", "quoted", "suspicions"]
 
-LOOKED_AT, FEW_LOOKED_AT = 6_000, 1_500  # rows, and those of wide tables
-MOST_CELLS = 500_000  # that decide which
-MOST_COMPARED = 20_000_000  # cells of rows that are compared with each other
-MOST_COLUMNS = 1_000
-MOST_NAMED = 3
+MAX_ROWS_COMPARED, MAX_WIDE_ROWS_COMPARED = 6_000, 1_500  # rows, and those of wide tables
+MAX_CELLS_OF_NARROW_ROWS = 500_000  # that decide which
+MAX_CELLS_COMPARED = 20_000_000  # cells of rows that are compared with each other
+MAX_COLUMNS = 1_000
+MAX_COLUMNS_NAMED = 3
 BINS = 32
-FEW_ROWS = 100  # below, columns are not judged
-NEARLY = 0.1  # of the errors of the most frequent label: what is left with a column that leaks
-UNIQUE = 0.99  # of the values of an id
-APART = 0.2  # between distributions of the first and the last third of the rows
-LUCK = 2.2  # times the square root of 2 / rows: KS distances of one column in ten thousand
-MANY_COPIES = 0.05  # of the rows
+MIN_ROWS_TO_JUDGE_COLUMNS = 100  # below, columns are not judged
+# Errors left with a column that leaks, as a share of those of the most frequent label.
+MAX_ERROR_RATIO_OF_LEAK = 0.1
+MIN_UNIQUE_SHARE_OF_ID = 0.99  # of the values of an id
+MIN_DRIFT_DISTANCE = 0.2  # between distributions of the first and the last third of the rows
+# Times the square root of 2 / rows: KS distances of one column in ten thousand by chance.
+CHANCE_DISTANCE_FACTOR = 2.2
+MIN_SHARE_OF_COPIES = 0.05  # of the rows
 
 
 class Suspicion(NamedTuple):
@@ -43,18 +45,24 @@ def suspicions(
     """All that is suspicious about rows, which stood at `places` among those that were met."""
     found = _contradictions(table)
     if set_aside:
-        names = ", ".join(map(quoted, set_aside[:MOST_NAMED]))
+        names = ", ".join(map(quoted, set_aside[:MAX_COLUMNS_NAMED]))
         found.append(
             Suspicion("id", f"Ignored as almost unique per row (likely an identifier): {names}.",
                       set_aside)
         )  # fmt: skip
-    if table.y.size < FEW_ROWS:
+    if table.y.size < MIN_ROWS_TO_JUDGE_COLUMNS:
         return found
-    n_looked_at = int(np.clip(MOST_CELLS // len(table.columns.names), FEW_LOOKED_AT, LOOKED_AT))
+    n_looked_at = int(
+        np.clip(
+            MAX_CELLS_OF_NARROW_ROWS // len(table.columns.names),
+            MAX_WIDE_ROWS_COMPARED,
+            MAX_ROWS_COMPARED,
+        )
+    )
     some = np.sort(np.random.default_rng(0).permutation(table.y.size)[:n_looked_at])
     part, at = table.part(some), places[some]
     leaks, ids, drifting = [], [], []
-    for source in range(min(MOST_COLUMNS, len(table.columns.names))):
+    for source in range(min(MAX_COLUMNS, len(table.columns.names))):
         codes = part.codes(source)
         if np.all(codes == codes[0]):
             continue
@@ -63,10 +71,10 @@ def suspicions(
             ids.append(source)
             continue
         error, usual = _error_alone(codes, part.y)
-        if usual > 0.01 and error <= NEARLY * usual:
+        if usual > 0.01 and error <= MAX_ERROR_RATIO_OF_LEAK * usual:
             leaks.append((error, source))
         distance = _distance(codes, at) if is_number else _distance_of_kinds(codes, at)
-        if distance > APART:
+        if distance > MIN_DRIFT_DISTANCE:
             drifting.append((distance, source))
     return [*_of_leaks(table, leaks), *found, *_of_ids(table, ids), *_of_drift(table, part.y, at,
             drifting)]  # fmt: skip
@@ -78,9 +86,9 @@ def _of_leaks(table: Table, leaks: list[tuple[float, int]]) -> list[Suspicion]:
     names = tuple(table.columns.names[source] for _, source in sorted(leaks))
     each = ", ".join(
         f"{quoted(table.columns.names[source])} ({error:.1%} wrong)"
-        for error, source in sorted(leaks)[:MOST_NAMED]
+        for error, source in sorted(leaks)[:MAX_COLUMNS_NAMED]
     )
-    more = f" and {len(leaks) - MOST_NAMED} more" if len(leaks) > MOST_NAMED else ""
+    more = f" and {len(leaks) - MAX_COLUMNS_NAMED} more" if len(leaks) > MAX_COLUMNS_NAMED else ""
     return [
         Suspicion(
             "leak",
@@ -94,12 +102,12 @@ def _of_leaks(table: Table, leaks: list[tuple[float, int]]) -> list[Suspicion]:
 def _of_ids(table: Table, ids: list[int]) -> list[Suspicion]:
     if not ids:
         return []
-    names = tuple(table.columns.names[source] for source in ids[:MOST_NAMED])
+    names = tuple(table.columns.names[source] for source in ids[:MAX_COLUMNS_NAMED])
     return [
         Suspicion(
             "id",
-            f"{', '.join(map(quoted, names))} numbers the rows, as an id does: it says nothing "
-            "of new rows. Leave it out.",
+            f"{', '.join(map(quoted, names))} is a running number of the rows (likely an "
+            "identifier) and does not help on new rows. Leave it out.",
             names,
         )
     ]
@@ -110,16 +118,20 @@ def _of_drift(
 ) -> list[Suspicion]:
     found = []
     distance = _distance_of_kinds(y, places)
-    if distance > APART / 2:
+    if distance > MIN_DRIFT_DISTANCE / 2:
         found.append(
             Suspicion("drift", f"Labels are not the same in the first and the last third of the "
                       f"rows: {distance:.0%} of them would have to change. If rows come in time, "
                       "test on the latest; if they are sorted by label, ignore this.")
         )  # fmt: skip
     elif drifting:
-        largest = sorted(drifting, reverse=True)[:MOST_NAMED]
+        largest = sorted(drifting, reverse=True)[:MAX_COLUMNS_NAMED]
         names = tuple(table.columns.names[source] for _, source in largest)
-        more = f" and {len(drifting) - MOST_NAMED} more" if len(drifting) > MOST_NAMED else ""
+        more = (
+            f" and {len(drifting) - MAX_COLUMNS_NAMED} more"
+            if len(drifting) > MAX_COLUMNS_NAMED
+            else ""
+        )
         found.append(
             Suspicion("drift", f"{', '.join(map(quoted, names))}{more} drifted from the first to "
                       f"the last third of the rows (by {largest[0][0]:.0%} of the rows): folds at "
@@ -161,11 +173,16 @@ def _binned(codes: Array) -> Array:
 
 def _is_id(codes: Array, places: Array, n_met: int) -> bool:
     """Whole numbers that are nearly all different, and number the rows."""
-    if not np.all(codes == np.rint(codes)) or np.unique(codes).size < UNIQUE * codes.size:
+    if (
+        not np.all(codes == np.rint(codes))
+        or np.unique(codes).size < MIN_UNIQUE_SHARE_OF_ID * codes.size
+    ):
         return False
     in_order = codes[np.argsort(places)]
     steps = np.diff(in_order)
-    is_in_order = bool((steps > 0).mean() > UNIQUE or (steps < 0).mean() > UNIQUE)
+    is_in_order = bool(
+        (steps > 0).mean() > MIN_UNIQUE_SHARE_OF_ID or (steps < 0).mean() > MIN_UNIQUE_SHARE_OF_ID
+    )
     return is_in_order or float(np.ptp(codes)) < 1.1 * n_met
 
 
@@ -175,7 +192,7 @@ def _distance(codes: Array, places: Array) -> float:
     every = np.concatenate([first, last])
     below = [np.searchsorted(np.sort(side), every, side="right") / n for side in (first, last)]
     distance = float(np.abs(below[0] - below[1]).max())
-    return distance if distance > LUCK * np.sqrt(2 / n) else 0.0
+    return distance if distance > CHANCE_DISTANCE_FACTOR * np.sqrt(2 / n) else 0.0
 
 
 def _distance_of_kinds(kinds: Array, places: Array) -> float:
@@ -192,7 +209,9 @@ def _distance_of_kinds(kinds: Array, places: Array) -> float:
     distance, by_luck = (
         float(np.abs(one - other).sum() / 2) for one, other in (shares[:2], shares[2:])
     )
-    return max(0.0, distance - by_luck) if distance > LUCK * np.sqrt(2 / n) else 0.0
+    return (
+        max(0.0, distance - by_luck) if distance > CHANCE_DISTANCE_FACTOR * np.sqrt(2 / n) else 0.0
+    )
 
 
 def _outer_thirds(values: Array, places: Array) -> tuple[Array, Array, int]:
@@ -207,7 +226,7 @@ def _outer_thirds(values: Array, places: Array) -> tuple[Array, Array, int]:
 
 def _contradictions(table: Table) -> list[Suspicion]:
     """Rows that are equal in all columns."""
-    n_compared = max(5_000, MOST_COMPARED // max(1, table.X.shape[1]))
+    n_compared = max(5_000, MAX_CELLS_COMPARED // max(1, table.X.shape[1]))
     if n_compared < table.y.size:
         table = table.part(np.arange(n_compared))
     groups = _groups_of_equals(table.X)
@@ -226,7 +245,7 @@ def _contradictions(table: Table) -> list[Suspicion]:
                       f"have less than {n_lost / n_rows:.1%} wrong on all of them.")
         )  # fmt: skip
     n_copies = int((sizes - 1)[sizes == most].sum())
-    if n_copies > MANY_COPIES * n_rows:
+    if n_copies > MIN_SHARE_OF_COPIES * n_rows:
         found.append(
             Suspicion("copies", f"{n_copies:,} rows ({n_copies / n_rows:.1%}) are copies of "
                       "another with the same label: where one is held out and the other is "

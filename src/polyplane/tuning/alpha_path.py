@@ -43,10 +43,28 @@ __all__ = ["AlphaPath", "alpha_path"]
 
 @dataclass(frozen=True)
 class AlphaPath:
-    """What each alpha reached.
+    """Errors and models of each alpha.
 
-    `curves` has the error of each alpha after passes 1, 2, 4, ... and the last: NaN of one that
-    was left behind before.
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Values that were tried.
+    models : list of estimator or None
+        Models fitted to all rows; None of values that were left behind.
+    errors : ndarray of shape (n_alphas,)
+        Share of wrong rows, each judged by models that had not seen it.
+    standard_errors : ndarray of shape (n_alphas,)
+        Standard errors of `errors`.
+    fold_errors : ndarray of shape (n_alphas, n_folds, n_seeds)
+        Errors by fold and seed; NaN where a value was left behind.
+    passes : ndarray of shape (n_looks,)
+        Passes after which errors were measured: 1, 2, 4, ... and the last.
+    curves : ndarray of shape (n_looks, n_alphas)
+        Errors after these passes; NaN of a value that was left behind before.
+    best_alpha : float
+        Value with the lowest error; of equals the largest.
+    best_model : estimator
+        Model of all rows with `best_alpha`.
     """
 
     alphas: Array
@@ -96,10 +114,48 @@ def alpha_path(
     halving: bool = False,
     sample_weight: Any = None,
 ) -> AlphaPath:
-    """Train and try a hyperplane estimator with each of `alphas`, side by side in threads.
+    """Cross-validate an estimator of planes with several values of alpha, side by side in threads.
 
-    `cv` is the number of folds, `n_seeds` how many orders of the rows are tried; the models are
-    those of the first. Passes and threads are the estimator's `max_iter` and `n_jobs`.
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier of planes with a parameter `alpha`. Passes and threads are its `max_iter` and
+        `n_jobs`; it is not fitted itself.
+    X : array-like, sparse matrix or table of shape (n_rows, n_features)
+        Rows.
+    y : array-like of shape (n_rows,)
+        Labels.
+    alphas : sequence of float, optional
+        Values to try; by default powers of ten from 1e-2 to 1e-7.
+    cv : int, default=5
+        Number of folds.
+    n_seeds : int, default=1
+        Number of random orders of the rows; the models returned are those of the first.
+    halving : bool, default=False
+        Drop values on the way that are clearly behind.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows, 1 by default.
+
+    Returns
+    -------
+    AlphaPath
+        Result with `best_alpha`, `best_model`, `alphas`, `models`, `errors`, `curves` and `plot()`.
+
+    See Also
+    --------
+    plots.plot_path : Errors along the path as a picture.
+    explore : Compare algorithms of different kinds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> path = pp.alpha_path(pp.AMMClassifier(random_state=0), X, y, alphas=[1.0, 1e-3], cv=3)
+    >>> path.errors.shape
+    (2,)
+    >>> path.best_alpha
+    0.001
     """
     values = _alphas_to_try(estimator, alphas, cv, n_seeds)
     reader = clone(estimator).set_params(alpha=float(values[0]))
@@ -243,7 +299,7 @@ def _drop(courses: Sequence[_Course], places: Array) -> None:
 
 @dataclass
 class _Looks:
-    """Which rows were wrong to models that had not seen them, at some passes."""
+    """Rows that were wrong to models that had not seen them, at some passes."""
 
     alphas: Array
     parts: Array  # the part of each row

@@ -1,4 +1,4 @@
-"""How much an exploration may do: seconds, or samples of given sizes for the same work again.
+"""Budget of an exploration: seconds, or samples of given sizes for the same work again.
 
 Loops are compiled once on a machine. The seconds of that are counted by themselves and are no part
 of the budget, so that an exploration tries the same whether or not loops were compiled before.
@@ -18,13 +18,14 @@ __all__ = ["Budget", "budget_of", "seconds_of"]
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 FIRST_ROWS, FEWEST_ROWS = 1_000, 200  # of the first sample, and where there is little time
-LITTLE = 30.0  # seconds
+SHORT_BUDGET_SECONDS = 30.0  # seconds
 MOST_GROWTH, LEAST_GROWTH = 4.0, 1.3  # from a sample to the next
-IN_PASSING = 0.35  # of the time left: a sample that takes no more leaves room for one after it
-LAST = 0.9  # of the time left, for a sample after which there is no other
-OF_ONE = 0.4  # of the time left, for a single algorithm
-KEPT_BACK = 0.04, 0.3  # share and seconds that the page takes in the end
-PAGES_GROW = 1.3  # times that the last page takes what one before it took
+# Share of the time left: a sample that takes no more leaves room for one after it.
+MAX_SHARE_OF_EARLY_SAMPLE = 0.35
+MAX_SHARE_OF_LAST_SAMPLE = 0.9  # of the time left, for a sample after which there is no other
+MAX_SHARE_OF_ONE_ALGORITHM = 0.4  # of the time left, for a single algorithm
+PAGE_SHARE_AND_SECONDS = 0.04, 0.3  # share and seconds that the page takes in the end
+PAGE_TIME_FACTOR = 1.3  # times that the last page takes what one before it took
 
 
 @dataclass
@@ -70,15 +71,17 @@ class Budget:
         """Seconds for training; what the page takes is kept back."""
         if self.rows or math.isinf(self.seconds):
             return math.inf
-        kept = KEPT_BACK[0] * self.seconds + min(KEPT_BACK[1], 0.1 * self.seconds)
-        kept = max(kept, PAGES_GROW * self.page_seconds)
+        kept = PAGE_SHARE_AND_SECONDS[0] * self.seconds + min(
+            PAGE_SHARE_AND_SECONDS[1], 0.1 * self.seconds
+        )
+        kept = max(kept, PAGE_TIME_FACTOR * self.page_seconds)
         return max(0.0, self.seconds - kept - self.elapsed)
 
     def first_rows(self, n_rows: int) -> int:
         """Return the size of the first sample: a part of few rows, so that errors have a curve."""
         if self.rows:
             return min(n_rows, self.rows[0])
-        share = min(1.0, self.seconds / LITTLE)
+        share = min(1.0, self.seconds / SHORT_BUDGET_SECONDS)
         part = min(int(share * FIRST_ROWS), math.ceil(n_rows / MOST_GROWTH))
         return min(n_rows, max(FEWEST_ROWS, part))
 
@@ -90,13 +93,17 @@ class Budget:
             return None
         largest = min(n_rows, int(MOST_GROWTH * n_before))
         largest = n_rows if LEAST_GROWTH * largest > n_rows else largest  # the last few as well
-        if price(largest) <= (IN_PASSING if largest < n_rows else LAST) * self.left:
+        if (
+            price(largest)
+            <= (MAX_SHARE_OF_EARLY_SAMPLE if largest < n_rows else MAX_SHARE_OF_LAST_SAMPLE)
+            * self.left
+        ):
             return largest
         least = math.ceil(min(n_rows, LEAST_GROWTH * n_before))
         n_next = largest
-        while n_next > least and price(n_next) > LAST * self.left:
+        while n_next > least and price(n_next) > MAX_SHARE_OF_LAST_SAMPLE * self.left:
             n_next = max(least, int(0.9 * n_next))
-        return n_next if price(n_next) <= LAST * self.left else None
+        return n_next if price(n_next) <= MAX_SHARE_OF_LAST_SAMPLE * self.left else None
 
     def allows(self, seconds: float) -> bool:
         """Return True if there is time for so much more."""
@@ -104,7 +111,7 @@ class Budget:
 
     def allows_one(self, seconds: float) -> bool:
         """Return True if one algorithm may take so much of a sample's time."""
-        return seconds <= OF_ONE * self.left
+        return seconds <= MAX_SHARE_OF_ONE_ALGORITHM * self.left
 
 
 def budget_of(given: Any) -> Budget:

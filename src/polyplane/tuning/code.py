@@ -10,7 +10,7 @@ __all__ = ["FRAME", "GAPS", "MATRIX", "code_of_model", "code_that_makes"]
 
 MATRIX, FRAME, GAPS = "matrix", "frame", "gaps"  # what X was, where it was not read from a file
 SCALERS = {"maxabs": "MaxAbsScaler", "standard": "StandardScaler"}
-LONG = 88  # letters of a line
+MAX_LINE_LETTERS = 88  # letters of a line
 FILLED = 'SimpleImputer(strategy="median")'
 LAID_OUT = f"""make_column_transformer(
     (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
@@ -54,7 +54,7 @@ def _named(parameters: Mapping[str, Any]) -> list[str]:
 def _call(name: str, given: Sequence[str]) -> str:
     """On one line if it is short, else on a line for each thing given."""
     line = f"{name}({', '.join(given)})"
-    if len(line) <= LONG and "\n" not in line:
+    if len(line) <= MAX_LINE_LETTERS and "\n" not in line:
         return line
     inside = "".join(f"{one},\n" for one in given).replace("\n", "\n    ")
     return f"{name}(\n    {inside.rstrip(' ')})"

@@ -19,7 +19,7 @@ from polyplane.report.columns import Columns, Table, is_sparse
 from polyplane.report.findings import last_step
 from polyplane.tuning.code import code_of_model
 from polyplane.tuning.contents import Shown, content_of, table_of
-from polyplane.tuning.diagnosis import SURE
+from polyplane.tuning.diagnosis import CLEAR_LEAD_STANDARD_ERRORS
 from polyplane.tuning.exploration import Lines, Report
 from polyplane.tuning.held_out import folds_of
 from polyplane.tuning.runs import Run, lead_of, run_folds
@@ -42,12 +42,47 @@ def compare(
     report: Any = None,
     image_shape: tuple[int, int] | None = None,
 ) -> Report:
-    """Judge classifiers of scikit-learn's kind, ours or not, on the same held-out rows.
+    """Judge classifiers of scikit-learn's kind on the same held-out rows.
 
-    `models` is a dict from names to classifiers, or a list of classifiers; none is fitted itself.
-    Leads are over the first of them. X is what they take: a matrix or a table. With `report` a
-    page is written there. The verdict is the name of the one with the lowest error, or "a tie" if
-    its lead over the next may be luck. Ctrl-C ends it with the models that have been judged.
+    The first classifier is the one that the others are compared with. Ctrl-C ends it with the
+    models that have been judged.
+
+    Parameters
+    ----------
+    models : dict or list
+        Classifiers by name, or classifiers; none of them is fitted itself.
+    X : array-like, sparse matrix or table of shape (n_rows, n_features)
+        Rows.
+    y : array-like of shape (n_rows,)
+        Labels.
+    n_folds : int, default=5
+        Parts of the rows, each judged by models of the others.
+    random_state : int, default=0
+        Seed of the folds.
+    report : path, optional
+        Page to write.
+    image_shape : tuple of int, optional
+        Height and width: rows and planes are shown as pictures.
+
+    Returns
+    -------
+    Report
+        Result with `verdict`, `summary`, `table`, `models` and `to_html(path)`. The verdict is the
+        name of the model with the lowest error, or "a tie" if its lead over the next may be chance.
+
+    See Also
+    --------
+    explore : Compare algorithms of different kinds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import polyplane as pp
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> models = {"linear": LogisticRegression(), "planes": pp.AMMClassifier(random_state=0)}
+    >>> pp.compare(models, X, y).verdict
+    'planes'
     """
     named = _named(models)
     if n_folds < 2:
@@ -149,9 +184,9 @@ def _verdict(runs: Mapping[str, Sequence[Run]], order: Sequence[str]) -> tuple[s
         f"{order[0][:LONGEST_NAME]} has the lowest error, {best.error:.1%}; "
         f"{order[1][:LONGEST_NAME]} is next, behind by {points}"
     )
-    if lead.z > SURE:
+    if lead.z > CLEAR_LEAD_STANDARD_ERRORS:
         return order[0], f"{words}, which is more than luck."
-    return "a tie", f"{words}, which may be luck (p = {lead.p:.2f})."
+    return "a tie", f"{words}, which may be chance (p = {lead.p:.2f})."
 
 
 def _last(model: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a page shows of runs: plain values, made of fitted models and held-out rows.
+"""Content of a page about runs: plain values, made of fitted models and held-out rows.
 
 The keys are those that `report/page.py` draws; a part that cannot be is a sentence that says why.
 """
@@ -31,13 +31,13 @@ __all__ = ["EXPLAINED", "Shown", "content_of", "table_of"]
 CHANGED_COLUMNS, CHANGED_PIXELS = 6, 3  # of which it is said what would change a label
 CURVE_COLUMNS = 9
 EXPLAINED = "splines", "regions", "mistakes", "rows"  # parts for which models explain rows
-DENSE_ENOUGH = 4_096  # columns, above which rows are not looked at as pictures
+MAX_PICTURE_COLUMNS = 4_096  # columns, above which rows are not looked at as pictures
 Runs = Mapping[str, Sequence[Run]]
 View = Callable[[Run], Any]  # a model and the rows that it was not fitted on, as a Table; or None
 
 
 class Shown:
-    """Which algorithm is shown in which part of a page."""
+    """Algorithms that are shown in each part of a page."""
 
     def __init__(self, best: str, beside: str, curved: str | None, planes: str | None) -> None:
         self.best, self.beside, self.curved, self.planes = best, beside, curved, planes
@@ -169,7 +169,7 @@ def _explained(runs: Runs, view: View, shown: Shown) -> str | None:
 
 
 def _shape_of(table: Table) -> tuple[int, int] | None:
-    if table.columns.source_of is not None or table.X.shape[1] > DENSE_ENOUGH:
+    if table.columns.source_of is not None or table.X.shape[1] > MAX_PICTURE_COLUMNS:
         return None
     some = table.X[:500]
     return guessed_shape(some if isinstance(some, np.ndarray) else some.toarray())

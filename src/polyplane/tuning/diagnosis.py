@@ -26,17 +26,21 @@ from polyplane.tuning.runs import Lead, Run, lead_of
 
 __all__ = ["Advice", "Outlook", "StepUp", "advice", "outlook"]
 
-SURE, UNSURE = 3.0, 1.5  # standard errors: the best of several leads by some luck
+# Standard errors of a lead: the best of several leads needs more, since it is so by some chance.
+CLEAR_LEAD_STANDARD_ERRORS, PROBABLE_LEAD_STANDARD_ERRORS = 3.0, 1.5
 PROBABLE_P = 0.02  # of a paired test, below which a lead is probably no luck
 MIN_ERROR_TO_IMPROVE = 0.005  # share of the rows: a lower error is left as it is
 MIN_RELATIVE_GAIN = 0.05  # of the error below: less is not worth a slower algorithm
-LARGE, LARGE_POINTS = 0.2, 0.02  # of the error below, and of rows: leads not to be missed
-CLEAR = 2.0  # standard errors above the most frequent label, to be more than noise; and above
-# what has learned a machine's answers, to be more than linear
-TOO_WIDE = 0.05  # twice the standard error of a lead, with which rows tell nothing; or with it, a
-# lead over the most frequent label that may well be there
-LEAST_SAID = 0.002  # of the rows, of which an outlook speaks
-MORE_ROWS = 2  # times as many, for the outlook
+LARGE_RELATIVE_GAIN = 0.2  # of the error of the simpler algorithm: a lead not to be missed
+LARGE_GAIN_SHARE = 0.02  # of the rows: a lead not to be missed
+# Standard errors above the most frequent label, to be more than noise; and above an algorithm that
+# has learned another one's answers, to be more than linear.
+MIN_STANDARD_ERRORS_ABOVE_NOISE = 2.0
+# Twice the standard error of a lead with which rows tell nothing; or with it, a lead over the most
+# frequent label that may well be there.
+MAX_LEAD_INTERVAL = 0.05
+MIN_OUTLOOK_SHARE = 0.002  # of the rows, of which an outlook speaks
+OUTLOOK_ROWS_FACTOR = 2  # times as many, for the outlook
 WITHOUT_OUTLOOK = "noise", "more-data"  # verdicts after which errors say nothing of labels
 Runs = Mapping[str, Sequence[Run]]
 
@@ -73,7 +77,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Outlook:
-    """How much more rows, or cleaner labels, would lower the error; None if unknown."""
+    """Errors that more rows, or cleaner labels, would save; None if unknown."""
 
     more_rows: float | None  # points of error, as a share, for twice as many
     cleaner_labels: float | None
@@ -124,12 +128,19 @@ def _step_up(runs: Runs, name: str, below: str) -> StepUp:
     lead = lead_of(run, beside)
     is_better = run.error < latest(runs, below).error
     is_imitated = _is_imitated(run, below)
-    is_taken = is_better and lead.z > SURE and lead.points >= MIN_RELATIVE_GAIN * beside.error
+    is_taken = (
+        is_better
+        and lead.z > CLEAR_LEAD_STANDARD_ERRORS
+        and lead.points >= MIN_RELATIVE_GAIN * beside.error
+    )
     is_linear = _is_linear(run)
     is_taken = is_taken and not is_imitated and not is_linear
     if is_taken and CANDIDATES[name].step == KERNEL:  # planes may have stopped at fewer rows
         planes = [other for other in runs if CANDIDATES[other].step == PLANES]
-        is_taken = all(lead_of(*common(runs, name, other)).z > UNSURE for other in planes)
+        is_taken = all(
+            lead_of(*common(runs, name, other)).z > PROBABLE_LEAD_STANDARD_ERRORS
+            for other in planes
+        )
     return StepUp(CANDIDATES[name].step, run, beside, lead, is_taken, is_imitated, is_linear)
 
 
@@ -137,7 +148,9 @@ def _is_imitated(run: Run, below: str) -> bool:
     """Return True if the algorithm below, having learned a run's answers, is not clearly behind."""
     if below not in run.imitated:
         return False
-    return lead_of(run, replace(run, trial=run.imitated[below])).z <= CLEAR
+    return (
+        lead_of(run, replace(run, trial=run.imitated[below])).z <= MIN_STANDARD_ERRORS_ABOVE_NOISE
+    )
 
 
 def _is_linear(run: Run) -> bool:
@@ -168,15 +181,15 @@ def advice(runs: Runs, y: Array) -> Advice:
         sentence = (
             f"It is probably {step.step} (p = {step.lead.p:.2g}): {step.run.machine} has "
             f"{step.run.error:.1%} wrong where a linear model has {step.below.error:.1%}, a lead "
-            f"of {_points(step.lead)}; more rows would make that sure."
+            f"of {_points(step.lead)}; more rows would confirm it."
         )
         return Advice(step.step, sentence, step.run.machine, steps)
     open_steps = [step for step in steps if _may_matter(step)]
     if open_steps:
         step = max(open_steps, key=lambda one: one.lead.z)
         sentence = (
-            f"These rows do not tell: {step.run.machine} leads a linear model by "
-            f"{_points(step.lead)}, which may be luck; take more rows."
+            f"These rows are too few to decide: {step.run.machine} leads a linear model by "
+            f"{_points(step.lead)}, which may be chance; take more rows."
         )
         return Advice("more-data", sentence, LINEAR, steps)
     if not steps:
@@ -187,13 +200,13 @@ def advice(runs: Runs, y: Array) -> Advice:
 
 def _linear(steps: Sequence[StepUp], linear: Run) -> str:
     nearest = max(steps, key=lambda one: one.lead.points)
-    if nearest.is_imitated and nearest.lead.z > UNSURE:
+    if nearest.is_imitated and nearest.lead.z > PROBABLE_LEAD_STANDARD_ERRORS:
         return (
             f"It looks linear, with wrong labels: {nearest.run.machine} has "
             f"{nearest.run.error:.1%} wrong where a linear model has {linear.error:.1%}, but one "
             f"that learns the answers of {nearest.run.machine} is as good."
         )
-    if nearest.is_linear and nearest.lead.z > UNSURE:
+    if nearest.is_linear and nearest.lead.z > PROBABLE_LEAD_STANDARD_ERRORS:
         return (
             f"It looks linear: {nearest.run.machine} has {nearest.run.error:.1%} wrong where the "
             f"linear model has {linear.error:.1%}, but its model is one plane a class as well."
@@ -210,10 +223,10 @@ def _may_matter(step: StepUp) -> bool:
     if step.is_imitated or step.is_linear or step.below.error < MIN_ERROR_TO_IMPROVE:
         return False
     is_open = lead.points + 2 * lead.spread >= worth
-    is_likely = lead.z > UNSURE and lead.points >= worth / 2
-    is_too_wide = 2 * lead.spread > TOO_WIDE and lead.points > -lead.spread
+    is_likely = lead.z > PROBABLE_LEAD_STANDARD_ERRORS and lead.points >= worth / 2
+    is_too_wide = 2 * lead.spread > MAX_LEAD_INTERVAL and lead.points > -lead.spread
     most = lead.points + 2 * lead.spread
-    large = max(LARGE * step.below.error, LARGE_POINTS)
+    large = max(LARGE_RELATIVE_GAIN * step.below.error, LARGE_GAIN_SHARE)
     may_be_large = lead.points > lead.spread / 2 and most > large
     return is_open and (is_likely or is_too_wide or may_be_large)
 
@@ -224,12 +237,15 @@ def _noise(runs: Runs, y: Array) -> tuple[str, str] | None:
         return None
     leads = [lead_of(*common(runs, name, MAJORITY)) for name in runs if name != MAJORITY]
     best = max(leads, key=lambda lead: lead.z)
-    if best.z > CLEAR + 0.5:  # the best of several
+    if best.z > MIN_STANDARD_ERRORS_ABOVE_NOISE + 0.5:  # the best of several
         return None
     usual, share = most_frequent(y)
     words = f"Nothing here beats always saying {_shown(usual)}, which is wrong on {1 - share:.1%}"
-    if best.points + 2 * best.spread > TOO_WIDE:
-        return "more-data", f"{words}, beyond luck; but {best.n_rows:,} rows are too few to tell."
+    if best.points + 2 * best.spread > MAX_LEAD_INTERVAL:
+        return (
+            "more-data",
+            f"{words}, by more than chance; but {best.n_rows:,} rows are too few to decide.",
+        )
     if not any(CANDIDATES[name].step in (PLANES, KERNEL) for name in runs):
         return "more-data", f"{words}; but there was no time for algorithms that see more."
     return "noise", f"{words}: the columns say little about the label."
@@ -298,21 +314,21 @@ def outlook(runs: Runs, said: Advice) -> Outlook:
     more = _by_more_rows(runs.get(machine, ()))
     cleaner = _by_cleaner_labels(runs[machine][-1]) if runs.get(machine) else None
     words = []
-    if more is not None and more < LEAST_SAID:
-        words.append("twice the rows would buy next to nothing")
+    if more is not None and more < MIN_OUTLOOK_SHARE:
+        words.append("twice the rows would hardly lower the error")
     elif more is not None:
         words.append(
-            f"Twice the rows would buy about {100 * more:.1f} points, if the curve of "
-            f"{machine} goes on as it went"
+            f"Twice the rows would lower the error by about {100 * more:.1f} points, if the "
+            f"curve of {machine} continues as before"
         )
-    if cleaner is not None and cleaner >= LEAST_SAID:
+    if cleaner is not None and cleaner >= MIN_OUTLOOK_SHARE:
         words.append(
             f"of the half of the rows on which {machine} is surest, {cleaner:.1%} have another "
-            "label: about that much is wrong labels or something that no column tells"
+            "label: about as many labels are wrong, or depend on what no column holds"
         )
     if len(words) == 2 and more is not None and cleaner is not None:
         better = "more rows" if more > cleaner else "cleaner labels"
-        words.append(f"{better} would buy more")
+        words.append(f"{better} would help more")
     sentence = "; ".join(words)
     return Outlook(more, cleaner, f"{sentence[:1].upper()}{sentence[1:]}." if words else "")
 
@@ -325,7 +341,7 @@ def _by_more_rows(runs: Sequence[Run]) -> float | None:
     errors = np.log([max(run.error, 0.5 / run.n_rows) for run in runs])
     weights = np.sqrt([run.n_rows for run in runs])
     power = -float(np.polyfit(sizes, errors, 1, w=weights)[0])
-    left = float(MORE_ROWS) ** -min(max(power, 0.0), 1.0)
+    left = float(OUTLOOK_ROWS_FACTOR) ** -min(max(power, 0.0), 1.0)
     return runs[-1].error * (1 - float(left))
 
 

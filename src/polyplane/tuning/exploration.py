@@ -23,10 +23,10 @@ from polyplane.whole_files import whole_file
 
 __all__ = ["Exploration", "Lines", "Report", "explore", "explore_sample"]
 
-FULL_PAGE = 15.0  # seconds after which there is one with all parts, at the latest
-BETWEEN_PAGES = 30.0
+FULL_PAGE_SECONDS = 15.0  # seconds after which there is one with all parts, at the latest
+SECONDS_BETWEEN_PAGES = 30.0
 MOST_LEAKING, MOST_NAMED = 4, 3  # one column in so many may leak; of those, so many are named
-NOTICED = 2.0  # seconds of compilation, of which something is said
+MIN_COMPILATION_SECONDS_TOLD = 2.0  # seconds of compilation, of which something is said
 FOLDS = 3
 Watch = Callable[[Run], None]
 
@@ -45,7 +45,19 @@ class Lines(list[dict[str, Any]]):
 
 @dataclass(repr=False)
 class Report:
-    """A result with a page of its own."""
+    """Result of `compare`, with a page of its own.
+
+    Attributes
+    ----------
+    verdict : str
+        Name of the best model, or "a tie".
+    summary : str
+        Sentences about the result.
+    table : DataFrame or list of dict
+        A row for each model: error, interval, lead, times.
+    models : dict of str to estimator
+        Models by name, fitted without the part of the rows on which they were judged.
+    """
 
     verdict: str
     summary: str  # words
@@ -84,7 +96,23 @@ class Report:
 
 @dataclass(repr=False)
 class Exploration(Report):
-    """Result of `explore`: errors of algorithms of different kinds, and what follows from them."""
+    """Result of `explore`: errors of algorithms of different kinds, and what follows from them.
+
+    Attributes
+    ----------
+    verdict : {"linear", "additive", "piecewise-linear", "kernel", "more-data", "noise"}
+        Simplest kind of algorithm that these data need.
+    summary : str
+        Sentences about the result.
+    table : DataFrame or list of dict
+        A row for each algorithm: error, interval, lead, times.
+    models : dict of str to estimator
+        Models by name, fitted without the part of the rows on which they were judged.
+    suspicions : sequence of Suspicion
+        What looks wrong about the rows: leaks, identifiers, contradictions, drift.
+    code : str
+        Program that trains the best algorithm, to paste.
+    """
 
     advice: Advice | None = None
     outlook: Outlook | None = None
@@ -111,13 +139,51 @@ def explore(
     n_jobs: int | None = -1,
     **reading: Any,
 ) -> Exploration:
-    """Try algorithms of different kinds on samples that grow while time remains; say what follows.
+    """Compare algorithms of different kinds on the same rows, and say what kind of data these are.
 
-    X is a matrix or a table, with labels y; or a file, whose labels are in it, with options of
-    `polyplane.stream` such as `label`. `budget` is seconds, or a text such as "5m". With `report`,
-    a page is written there as soon as two algorithms can be compared, and again now and then and in
-    the end. Ctrl-C ends it with what has
-    been found so far. `image_shape` shows rows and planes as pictures of that height and width.
+    Algorithms are tried on samples that grow while time remains. Ctrl-C ends it with what has been
+    found so far.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, table or path
+        Rows; or a file, whose labels are in it.
+    y : array-like of shape (n_rows,), optional
+        Labels; left out if X is a file.
+    budget : float or str, default=60
+        Time to spend: seconds, or a text such as "5m".
+    report : path, optional
+        Page to write, as soon as two algorithms can be compared, now and then, and in the end.
+    image_shape : tuple of int, optional
+        Height and width: rows and planes are shown as pictures.
+    n_folds : int, default=3
+        Parts of the rows, each judged by models of the others.
+    random_state : int, default=0
+        Seed of samples, folds and estimators.
+    n_jobs : int, default=-1
+        Threads; -1 uses all cores.
+    **reading : dict
+        Options of `stream` such as `label`, for files.
+
+    Returns
+    -------
+    Exploration
+        Result with `verdict`, `summary`, `table`, `models`, `advice`, `suspicions` and
+        `to_html(path)`.
+
+    See Also
+    --------
+    compare : Judge classifiers of your own choice.
+    alpha_path : Errors along the regularisation of one algorithm.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import polyplane as pp
+    >>> X, y = load_digits(return_X_y=True)
+    >>> result = pp.explore(X, y, budget="1m")  # doctest: +SKIP
+    >>> result.verdict  # doctest: +SKIP
+    'piecewise-linear'
     """
     limit = budget_of(budget)
     if y is None:
@@ -166,12 +232,12 @@ def _explored(
     search = Search(sample.without(leaking), budget, n_folds, seed, n_jobs)
     places = [(sample.columns.names.index(name), name) for name in leaking]
     found = Findings(search, image_shape, noticed, places)
-    is_interrupted, has_page, next_page, n_rows = False, False, FULL_PAGE, 0
+    is_interrupted, has_page, next_page, n_rows = False, False, FULL_PAGE_SECONDS, 0
     try:
         for run in search.work():
             if watch is not None:
                 watch(run)
-            is_first = next_page == FULL_PAGE and 0 < n_rows < run.n_rows
+            is_first = next_page == FULL_PAGE_SECONDS and 0 < n_rows < run.n_rows
             is_due = budget.elapsed > next_page and len(search.runs) > 2
             if report is not None and not has_page and {LINEAR, "amm"} <= search.runs.keys():
                 found.result(is_final=False, is_brief=True).to_html(report)
@@ -180,7 +246,7 @@ def _explored(
                 start = budget.elapsed
                 found.result(is_final=False).to_html(report)
                 budget.page_seconds = budget.elapsed - start
-                next_page = budget.elapsed + BETWEEN_PAGES
+                next_page = budget.elapsed + SECONDS_BETWEEN_PAGES
             n_rows = run.n_rows
     except KeyboardInterrupt:
         if LINEAR not in search.runs:
@@ -324,7 +390,7 @@ def _without(leaking: Sequence[str], said: Advice) -> Advice:
 
 def _compiling(seconds: float) -> str:
     """Return a sentence about the time of compilation, if it was noticeable."""
-    if seconds < NOTICED:
+    if seconds < MIN_COMPILATION_SECONDS_TOLD:
         return ""
     return (
         f"Compiling loops took {seconds:.0f} seconds beside the budget, which happens once on a "

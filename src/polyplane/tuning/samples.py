@@ -32,12 +32,12 @@ __all__ = [
     "sample_of_stream",
 ]
 
-MOST_ROWS = 200_000
-MOST_CELLS = 1 << 27  # of dense rows, half a gigabyte
-FOR_READING = 0.15  # of the seconds; a file that takes longer is known by its first rows
-SMALL = 1_000_000  # bytes of a file that is read at once, perhaps compressed
-LONG_ENOUGH = 4.0  # seconds of reading, once there are as many rows as a sample may have
-LONGEST = 200  # letters of a name
+MAX_SAMPLE_ROWS = 200_000
+MAX_SAMPLE_CELLS = 1 << 27  # of dense rows, half a gigabyte
+MAX_SHARE_OF_READING = 0.15  # of the seconds; a file that takes longer is known by its first rows
+SMALL_FILE_BYTES = 1_000_000  # bytes of a file that is read at once, perhaps compressed
+MIN_READING_SECONDS = 4.0  # seconds of reading, once there are as many rows as a sample may have
+MAX_NAME_LETTERS = 200  # letters of a name
 MISSING = "y has missing values: leave such rows out."
 
 
@@ -117,7 +117,7 @@ def sample_of_stream(
 
     `check` may refuse labels in its own words.
     """
-    start, limit = budget.elapsed, np.inf if budget.rows else FOR_READING * budget.seconds
+    start, limit = budget.elapsed, np.inf if budget.rows else MAX_SHARE_OF_READING * budget.seconds
     is_whole = True
 
     def in_time(first: Chunk, others: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -126,7 +126,9 @@ def sample_of_stream(
         most, n_met = _most_rows(first.X), len(first.y)
         for chunk in others:
             n_met += len(chunk.y)
-            if budget.elapsed - start > (limit if n_met < most else min(limit, LONG_ENOUGH)):
+            if budget.elapsed - start > (
+                limit if n_met < most else min(limit, MIN_READING_SECONDS)
+            ):
                 is_whole = False
                 return
             yield chunk
@@ -156,7 +158,9 @@ def chunks_to_sample(rows: Stream) -> Generator[Chunk, None, None]:
     Their layout is then learned from all rows, rather than from the first and grown by others.
     """
     is_small = len(rows.sources) == 1 and not rows.is_once and not rows.caches
-    is_small = is_small and _size_of(rows.sources[0]) <= SMALL and rows.chunk_rows >= CHUNK_ROWS
+    is_small = (
+        is_small and _size_of(rows.sources[0]) <= SMALL_FILE_BYTES and rows.chunk_rows >= CHUNK_ROWS
+    )
     if is_small:
         yield joined(rows.all_chunks())
     else:
@@ -213,8 +217,8 @@ def _labels_of(y: Any) -> Array:
     what = unlike_classes(kinds, labels.size)
     if what:
         raise ValueError(
-            f"y has {kinds.size:,} different values in {labels.size:,} rows, as of {what}, "
-            "expected classes."
+            f"y has {kinds.size:,} different values in {labels.size:,} rows, which looks like "
+            f"{what}; expected classes."
         )
     if kinds.size < 2:
         raise ValueError("y has but one label, expected two classes at least.")
@@ -239,7 +243,12 @@ def _mixed_order(y: Array, seed: int) -> Array:
 
 def _most_rows(X: Any) -> int:
     is_dense = isinstance(X, np.ndarray) and X.ndim == 2
-    return max(1, min(MOST_ROWS, MOST_CELLS // max(1, X.shape[1]) if is_dense else MOST_ROWS))
+    return max(
+        1,
+        min(
+            MAX_SAMPLE_ROWS, MAX_SAMPLE_CELLS // max(1, X.shape[1]) if is_dense else MAX_SAMPLE_ROWS
+        ),
+    )
 
 
 def _as_floats(X: Any) -> Any:
@@ -260,13 +269,13 @@ def columns_of(layout: Layout) -> Columns:
     if source_of is None:  # values are hashed together
         return _plain_columns(layout.feature_names, layout.width)
     said = [pair.name[len(pair.source) :].lstrip(" =") for pair in layout.categories.numbers]
-    values = [""] * len(layout.number_sources) + [one[:LONGEST] or "–" for one in said]
+    values = [""] * len(layout.number_sources) + [one[:MAX_NAME_LETTERS] or "–" for one in said]
     origins = {k: one.origin for k, one in enumerate(layout.sources) if one.kind == DATE}
-    names = [source.name[:LONGEST] for source in layout.sources]
+    names = [source.name[:MAX_NAME_LETTERS] for source in layout.sources]
     return Columns(names, source_of, values, origins)
 
 
 def _plain_columns(names: Sequence[str] | None, width: int) -> Columns:
     if names is None or len(names) < width:
         return Columns([f"column {k + 1}" for k in range(width)])
-    return Columns([str(name)[:LONGEST] for name in names])
+    return Columns([str(name)[:MAX_NAME_LETTERS] for name in names])

@@ -26,13 +26,14 @@ from polyplane.tuning.samples import Sample
 __all__ = ["Search"]
 
 MAX_GROWTH, MIN_GROWTH = 2.3, 0.5  # powers of the rows with which seconds grow
-FEW_ROWS = 100  # of a first fit, which compiles loops and tells what a fit takes
-MORE_ROWS = 4  # times as many rows for another, if the first was slow
-OF_LOOKS = 0.1  # of the time left, for such a fit
+FIRST_FIT_ROWS = 100  # of a first fit, which compiles loops and tells what a fit takes
+SECOND_FIT_ROWS_FACTOR = 4  # times as many rows for another, if the first was slow
+MAX_SHARE_OF_FIRST_FITS = 0.1  # of the time left, for such a fit
 BEHIND, FAR = 3.0, 1.25  # standard errors and times the lowest error: clearly behind
 IMITATORS = LINEAR, ADDITIVE  # of algorithms that lead, perhaps because labels are wrong
-CLEARLY_LESS = 0.6  # times the error of a simpler algorithm: that one could not imitate it
-CHEAP = 0.02  # of the seconds, for which an algorithm grows although it is behind
+# With less of a simpler algorithm's error, that algorithm could not imitate the other.
+MAX_ERROR_RATIO_TO_IMITATE = 0.6
+MAX_SHARE_OF_CHEAP_FIT = 0.02  # of the seconds, for which an algorithm grows although it is behind
 EARLY = "majority", "linear", "amm"  # tried as long as there is any time
 NEEDED = "linear", "polyplane"  # without which a larger sample would tell nothing
 NO_TIME = "there was no time for it"
@@ -108,7 +109,11 @@ class Search:
     def _may_grow(self, name: str, seconds: float) -> bool:
         """Return True if a larger sample could still show something, or costs next to nothing."""
         runs = self.runs.get(name)
-        if not runs or name in (*EARLY, *NEEDED) or seconds <= CHEAP * self.budget.seconds:
+        if (
+            not runs
+            or name in (*EARLY, *NEEDED)
+            or seconds <= MAX_SHARE_OF_CHEAP_FIT * self.budget.seconds
+        ):
             return True
         beside = [one for each in self.runs.values() for one in each]
         beside = [one for one in beside if one.n_rows == runs[-1].n_rows]
@@ -126,16 +131,19 @@ class Search:
             return "" if is_worth and self.budget.allows(seconds) else NO_TIME
         if self.budget.left == 0:
             return NO_TIME
-        n_few = min(FEW_ROWS, n_rows)
+        n_few = min(FIRST_FIT_ROWS, n_rows)
         while True:
             seconds = self._seconds_of_few(candidate, n_few)
             estimate = (self.n_folds + 1) * seconds * float((n_rows / n_few) ** candidate.growth)
             if candidate.name in EARLY or self.budget.allows_one(estimate):
                 return ""
-            n_few *= MORE_ROWS
-            is_slow = seconds * MORE_ROWS**candidate.growth > OF_LOOKS * self.budget.left
+            n_few *= SECOND_FIT_ROWS_FACTOR
+            is_slow = (
+                seconds * SECOND_FIT_ROWS_FACTOR**candidate.growth
+                > MAX_SHARE_OF_FIRST_FITS * self.budget.left
+            )
             if is_slow or 2 * n_few > n_rows:
-                return f"{NO_TIME}: {n_few // MORE_ROWS:,} rows took {seconds:.1f} s"
+                return f"{NO_TIME}: {n_few // SECOND_FIT_ROWS_FACTOR:,} rows took {seconds:.1f} s"
 
     def _seconds_of_few(self, candidate: Candidate, n_few: int) -> float:
         """Return the seconds of a fit to a few rows, without those of compilation."""
@@ -211,5 +219,5 @@ class Search:
         if LADDER.index(steps[run.machine]) <= LADDER.index(candidate.step):
             return False
         growth = max(1.0, run.n_rows / runs[-1].n_rows)
-        is_cheap = growth * runs[-1].total_seconds <= CHEAP * self.budget.seconds
-        return is_cheap and run.error >= CLEARLY_LESS * runs[-1].error
+        is_cheap = growth * runs[-1].total_seconds <= MAX_SHARE_OF_CHEAP_FIT * self.budget.seconds
+        return is_cheap and run.error >= MAX_ERROR_RATIO_TO_IMITATE * runs[-1].error

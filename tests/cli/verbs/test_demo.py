@@ -63,7 +63,7 @@ def test_a_model_is_saved_loaded_exported_and_used(shown):
     assert "digits.onnx" in shown
     assert "digits.h" in shown
     assert "not written" not in shown
-    assert "so the model says" in shown
+    assert "The model's probabilities" in shown
 
 
 def test_it_ends_with_three_commands(shown):

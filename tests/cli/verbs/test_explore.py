@@ -43,8 +43,8 @@ def test_a_half_plane_is_linear_and_said_in_a_sentence(call, tmp_path):
 
 def test_it_is_said_that_not_all_rows_were_read(call, tmp_path, monkeypatch):
     write(tmp_path / "long.csv", [Chunk(*checkerboard(9_000, 0.0, fields=2))])
-    monkeypatch.setattr(samples, "SMALL", 0)
-    monkeypatch.setattr(samples, "FOR_READING", 0.0)
+    monkeypatch.setattr(samples, "SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(samples, "MAX_SHARE_OF_READING", 0.0)
     done = call("explore", tmp_path / "long.csv", "--rows", "100", "--folds", "2")
     assert "100 of the 8,192 rows that there was time to read" in " ".join(done.out.split())
 

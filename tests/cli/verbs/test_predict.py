@@ -151,7 +151,7 @@ def test_a_threshold_says_when_a_class_is_positive(threshold, call, probable, fi
     done = call(*words)
     is_positive = model.predict_proba(X)[:, 1] >= threshold
     assert done.out.splitlines() == np.where(is_positive, "yes", "no").tolist()
-    assert f"The positive class is yes, said from probability {threshold:g} on." in done.err
+    assert f"The positive class is yes, predicted from probability {threshold:g} on." in done.err
     done = call(*words, "--positive", "no")
     is_positive = model.predict_proba(X)[:, 0] >= threshold
     assert done.out.splitlines() == np.where(is_positive, "no", "yes").tolist()

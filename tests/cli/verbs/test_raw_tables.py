@@ -77,7 +77,7 @@ def test_what_was_recognised_is_said_and_info_says_it_again(call, tmp_path):
 
 @pytest.mark.parametrize(
     ("label", "words"),
-    [("price", "as of a number to predict"), ("number", "number to predict or an id"),
+    [("price", "looks like a number to predict"), ("number", "number to predict or an id"),
      ("id", "almost unique")],
 )  # fmt: skip
 def test_a_label_that_is_no_class_is_refused(call, tmp_path, label, words):

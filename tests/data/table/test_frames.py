@@ -311,7 +311,7 @@ def test_a_file_with_other_numbers_that_tell_rows_apart_is_remarked(caplog):
     list(csv_text.chunks(io.BytesIO(text.encode()), "f", 1000, options, None, layout))
     assert layout.set_aside == []
     (message,) = caplog.messages
-    assert "every value of 'amount' is another whole number" in message
+    assert "column 'amount' holds a different whole number in every row" in message
 
 
 def test_a_table_of_nothing_but_ids_is_refused():

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from polyplane.engine.order import in_place
 from polyplane.engine.planes.planes import NO_PLANE
 from polyplane.engine.planes.scoring import (
-    FEW,
+    MAX_PLANES_BY_LANE,
     Scorer,
     best_planes,
     group_scores,
@@ -169,8 +169,8 @@ SIZES = [
     1,
     2,
     3,
-    FEW,
-    FEW + 1,
+    MAX_PLANES_BY_LANE,
+    MAX_PLANES_BY_LANE + 1,
     15,
     16,
     17,
@@ -257,7 +257,7 @@ def test_leads_of_just_what_a_group_can_gain(base, is_first, n_leaders):
 
     The logarithms of 7 and 37 (NumPy) and of 3100 (C library) are rounded up by more than half.
     """
-    for n_planes in (1, 2, 3, 7, FEW, FEW + 1, 37, 64, 3100):
+    for n_planes in (1, 2, 3, 7, MAX_PLANES_BY_LANE, MAX_PLANES_BY_LANE + 1, 37, 64, 3100):
         lead = np.float32(base + np.log(n_planes))
         for units in range(-4, 5):
             ahead = lead + np.float32(units) * np.spacing(lead)
@@ -305,7 +305,7 @@ def test_one_plane_a_group_scores_what_it_scores():
     assert winners.tolist() == scores_of_planes(model).argmax(axis=1).tolist()
 
 
-@pytest.mark.parametrize("n_planes", [FEW, FEW + 1, 40])
+@pytest.mark.parametrize("n_planes", [MAX_PLANES_BY_LANE, MAX_PLANES_BY_LANE + 1, 40])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("size", [1e4, 1e30, np.inf])
 def test_soft_scores_of_any_size_are_numbers(n_planes, sign, size):

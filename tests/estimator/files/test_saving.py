@@ -275,7 +275,7 @@ def _wrong_array(array, chance):
         (["algorithm"], "pipeline", "no algorithm 'pipeline'"),
         (["algorithm"], "read", "no algorithm 'read'"),
         (["algorithm"], "os.system", "no algorithm"),
-        (["algorithm"], "huller", "record is of another machine"),
+        (["algorithm"], "huller", "record is of another algorithm"),
         (["parameters", "alpha"], -1, "alpha must be"),
         (["parameters", "predict"], 1, "predict"),
         (["parameters", "__class__"], 1, "__class__"),
@@ -308,7 +308,7 @@ MODEL = [*PLANES, "models", 0]
     [
         ("AMMClassifier", [*MODEL, "estimator"], 10**9, "models are missing"),
         ("AMMClassifier", [*MODEL, "rule"], 3, "is not a rule"),
-        ("AMMClassifier", [*MODEL, "rule"], {}, "a rule is of another machine"),
+        ("AMMClassifier", [*MODEL, "rule"], {}, "a rule is of another algorithm"),
         ("AMMClassifier", [*MODEL, "alpha"], 0.0, "an alpha is out of its range"),
         ("AMMClassifier", [*MODEL, "steps"], 1, "a history does not rise"),
         ("AMMClassifier", [*MODEL, "generator", "state", "inc"], "x", "not a generator"),
@@ -317,12 +317,12 @@ MODEL = [*PLANES, "models", 0]
         ("LaSVMClassifier", [*KERNEL, "offset"], 1e300, "offset is 1e\\+300, out of its range"),
         ("LaSVMClassifier", [*KERNEL, "seen"], -1, "seen is -1, which is not a whole number"),
         ("SAMMClassifier", ["prediction", "parameters", "mu"], "auto", "has not been found"),
-        ("SoftPlanesClassifier", [*PLANES, "columns"], None, "columns are of another machine"),
+        ("SoftPlanesClassifier", [*PLANES, "columns"], None, "columns are of another algorithm"),
         ("SoftPlanesClassifier", ["prediction", "features", "columns"], None, "planes have other"),
         ("Poly2Classifier", ["prediction", "features", "products", "gamma"], 0.0, "gamma is out"),
         ("Poly2Classifier", ["prediction", "features", "products"], None, "planes have other"),
         ("CPMClassifier", ["prediction", "parameters", "n_estimators"], 10**400, "beyond all"),
-        ("CPMClassifier", [*MODEL, "tally"], None, "not counted as the machine counts them"),
+        ("CPMClassifier", [*MODEL, "tally"], None, "not counted as the algorithm counts them"),
     ],
 )
 def test_a_value_of_another_kind_is_refused(sound, name, place, value, words, tmp_path):

@@ -1,1 +1,1 @@
-"""What verbs work on: rows, scaled columns, estimators and models."""
+"""Inputs of verbs: rows, scaled columns, estimators and models."""

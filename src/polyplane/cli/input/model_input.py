@@ -118,7 +118,7 @@ def check_choice(
 
 
 def layout_of(model: FittedModel) -> Layout | None:
-    """How the columns of a table become those of X; new categories get none."""
+    """Return the layout of the table that a model was fitted to, which takes no new categories."""
     return None if model.table is None else Layout.from_dict(model.table, is_frozen=True)
 
 

@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 LOOKED_AT = 1_000  # rows, to see where indices start
-ENOUGH_LABELS = 100_000  # of the first rows; more are not sorted without need
+MAX_LABELS_SORTED = 100_000  # of the first rows; more are not sorted without need
 
 
 @contextlib.contextmanager
 def blamed_on_the_call() -> Iterator[None]:
-    """What readers say of options is a fault of the call; `DataError` is one of the data."""
+    """Raise readers' complaints about options as `CallError`; a `DataError` stays as it is."""
     try:
         yield
     except DataError:
@@ -99,16 +99,16 @@ def check_labels(y: Array, source: str) -> None:
     """Rows to learn from have labels, of two classes at least and not one for each row."""
     if not y.size:
         raise DataError("has no labels, which this needs: name their column with --label", source)
-    labels = np.unique(y[:ENOUGH_LABELS])
+    labels = np.unique(y[:MAX_LABELS_SORTED])
     if labels.size < 2:
         labels = np.unique(y)
     if labels.size < 2:
         raise DataError(f"has only the label {labels.tolist()[0]!r}, expected two classes", source)
-    what = unlike_classes(labels, min(y.size, ENOUGH_LABELS))
+    what = unlike_classes(labels, min(y.size, MAX_LABELS_SORTED))
     if what:
         found = "numbers" if labels.dtype.kind in "iuf" else "texts"
         raise DataError(
-            f"has {labels.size:,} different {found} for labels, as of {what}, expected classes: "
-            "name the column of the label with --label",
+            f"has {labels.size:,} different {found} for labels, which looks like {what}; expected "
+            "classes: name the column of the label with --label",
             source,
         )

@@ -34,7 +34,7 @@ def _floats(X: Any) -> Any:
 
 
 def scaler_of_rows(scale: str, X: Any) -> Any:
-    """What the rows of X tell about their columns; None where nothing is asked for."""
+    """Return a scaler fitted to the rows of X; None without scaling."""
     if scale == "none":
         return None
     return new_scaler(scale, sp.issparse(X)).fit(_floats(X))

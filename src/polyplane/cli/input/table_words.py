@@ -1,4 +1,4 @@
-"""What was recognised in a table, for people and for programs, in a few lines."""
+"""Descriptions of a table's columns in a few lines, for people and for programs."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""What users and programs get to see."""
+"""Outputs of verbs, for users and for programs."""

@@ -1,4 +1,4 @@
-"""What is said of a model on labelled rows, for people and for programs.
+"""Report about a model on labelled rows, for people and for programs.
 
 Of algorithms without probabilities only what is meaningful for scores: no losses, no calibration.
 """
@@ -17,7 +17,7 @@ OF_SCORES = {
     "log-loss": "log-loss", "brier": "Brier score", "auc": "AUC",
     "average-precision": "average precision",
 }  # fmt: skip
-WORST = 10  # confusions that are listed where the matrix has no room
+N_WORST_CONFUSIONS = 10  # confusions that are listed where the matrix has no room
 
 
 def plain_evaluation(evaluation: Evaluation) -> dict[str, Any]:
@@ -107,13 +107,13 @@ def show_evaluation(screen: Screen, evaluation: Evaluation) -> None:
 
 
 def _errors_in_words(tally: Confusions) -> str:
-    """How many rows are wrong."""
+    """Return a line with the number and the share of wrong rows."""
     spread = standard_error(tally.error, tally.n_rows)
     return f"{tally.n_rows:,} rows, {tally.n_errors:,} errors: {tally.error:.2%} ± {spread:.2%}"
 
 
 def _scores_in_words(evaluation: Evaluation) -> str:
-    """What scores and probabilities are worth, as far as it is known."""
+    """Return a line about the ranks of scores, as far as they are known."""
     values = {name: evaluation.value_of(key) for key, name in OF_SCORES.items()}
     words = [f"{name} {value:.4f}" for name, value in values.items() if not math.isnan(value)]
     if not words:
@@ -136,7 +136,7 @@ def _show_confusions(screen: Screen, tally: Confusions) -> None:
     if screen.fits([CORNER, *names], matrix):
         screen.table([CORNER, *names], matrix, "Confusions")
     elif tally.n_errors:
-        worst = [[f"{t} as {p}", n] for t, p, n in tally.confusions(WORST)]
+        worst = [[f"{t} as {p}", n] for t, p, n in tally.confusions(N_WORST_CONFUSIONS)]
         screen.table(["confusion", "rows"], worst, "Most frequent confusions")
 
 

@@ -1,4 +1,4 @@
-"""What verbs say and where: results on standard output, everything else on standard error.
+"""Output of verbs: results on standard output, everything else on standard error.
 
 With --json standard output holds one JSON object and nothing else. Progress is a bar on a terminal
 and a line every ten seconds elsewhere; neither with --quiet.
@@ -80,7 +80,7 @@ class Screen:
             self.err.print(printable(text), soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """What must be known, whatever was asked for."""
+        """Print a warning, even with --quiet."""
         self.err.print(printable(text), soft_wrap=True)
 
     def table(
@@ -133,7 +133,7 @@ class Screen:
     def progress(
         self, title: str, total: int | None = None, unit: str = "rows"
     ) -> Iterator[Advance]:
-        """What to call as work is done: advance(n), or advance(n, "3 planes, error 2.1%")."""
+        """Yield a function to call as work is done: advance(n), or advance(n, "error 2.1%")."""
         if self.quiet:
             yield lambda n=0, words="": None
         elif self.err.is_terminal:

@@ -29,12 +29,12 @@ from polyplane.training.work.progress import Report, Work, heard_by
 
 __all__ = ["check_cluster", "interrupts_stop", "run_on_cluster"]
 
-PATIENCE = 2  # seconds for a scheduler to answer
+SCHEDULER_TIMEOUT_SECONDS = 2  # seconds for a scheduler to answer
 LOCAL = re.compile(r"local:([1-9][0-9]*)")
 
 
 def check_cluster(request: TrainRequest) -> None:
-    """What of a call makes no sense on a cluster, or only there."""
+    """Refuse options that make no sense on a cluster, or only there."""
     if request.cluster is None:
         if request.learners is not None:
             raise CallError("--learners is about a cluster: name one with --cluster.")
@@ -149,7 +149,9 @@ def _connected(where: str, screen: Screen) -> Iterator[Any]:
         else:
             address = where
         try:
-            client = stack.enter_context(distributed.Client(address, timeout=PATIENCE))
+            client = stack.enter_context(
+                distributed.Client(address, timeout=SCHEDULER_TIMEOUT_SECONDS)
+            )
         except (OSError, ValueError, TypeError) as error:
             raise CallError(
                 f"--cluster {where}: no scheduler answers there ({_first_line(error)}); give an "

@@ -1,4 +1,4 @@
-"""What `polyplane train` was asked to do, as plain values."""
+"""Arguments of `polyplane train`, as plain values."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How often a model is written on the way: one of the two is given."""
+    """Interval at which a model is written during training: one of the two is given."""
 
     seconds: float | None = None
     rows: int | None = None

@@ -22,7 +22,7 @@ from polyplane.training.work.progress import Report, Work, heard_by, in_words
 
 __all__ = ["Stopped", "Watch", "run_under"]
 
-RECENT = 10_000  # new rows over which errors are averaged
+RECENT_ROWS = 10_000  # new rows over which errors are averaged
 
 
 class Stopped(KeyboardInterrupt):
@@ -38,7 +38,7 @@ class _Due(KeyboardInterrupt):
 
 @dataclass
 class Watch:
-    """What is known of a training on its way."""
+    """State of a training that is watched: rows, errors, checkpoints."""
 
     screen: Screen
     checkpoint: Checkpoint | None
@@ -53,7 +53,7 @@ class Watch:
 
     @property
     def n_new(self) -> int:
-        """How many rows the progressive error is about."""
+        """Return the number of rows that the progressive error is about."""
         return sum(n for n, _ in self._new)
 
     @property
@@ -85,11 +85,11 @@ class Watch:
         if math.isnan(error) or n_rows == 0:
             return  # met before
         self._new.append((n_rows, error))
-        while self.n_new - self._new[0][0] >= RECENT:
+        while self.n_new - self._new[0][0] >= RECENT_ROWS:
             self._new.popleft()
 
     def _act(self, work: Work) -> None:
-        """What a report is an occasion for."""
+        """Stop or write the model, if a report finds that this is due."""
         if self.asked_to_stop_by is not None:
             raise Stopped(self.asked_to_stop_by)
         if work.is_search or not self._is_due():
@@ -137,7 +137,7 @@ def _signals_ask(watch: Watch) -> Iterator[None]:
         if watch.asked_to_stop_by is not None:
             raise KeyboardInterrupt(number)
         watch.asked_to_stop_by = number
-        watch.screen.note("Stopping as soon as all is in order; Ctrl-C again stops at once.")
+        watch.screen.note("Stopping at the next safe place; press Ctrl-C again to stop at once.")
 
     numbers = signal.SIGINT, signal.SIGTERM
     usual = [signal.signal(number, ask) for number in numbers]

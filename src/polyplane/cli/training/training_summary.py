@@ -1,4 +1,4 @@
-"""What came of a training, for people and for programs."""
+"""Summary of a training, for people and for programs."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def fit_report_of(estimator: Any) -> dict[str, Any]:
 
 
 def found_settings(estimator: Any) -> dict[str, Any]:
-    """What a fit has found for the parameters that were left to it; those that were set are not."""
+    """Return the values that a fit has found for parameters that were 'auto'."""
     found: dict[str, Any] = training_of(estimator).found
     return {name: value for name, value in found.items() if getattr(estimator, name) == "auto"}
 

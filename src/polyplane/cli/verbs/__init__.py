@@ -1,1 +1,1 @@
-"""What each verb does: one file a verb."""
+"""Verbs of the command line, one file a verb."""

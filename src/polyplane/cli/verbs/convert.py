@@ -39,7 +39,7 @@ def run(
         _convert_model(screen, data[0], output, reading.get("n_features"))
         return
     if output == "-" and to is None:
-        raise CallError("OUT is standard output, whose name states no format: say --to FORMAT.")
+        raise CallError("OUT is standard output, whose name states no format: pass --to FORMAT.")
     with blamed_on_the_call():
         kind = to if output == "-" and to is not None else format_written(output, to)
     rows = open_rows(data, reading)
@@ -117,7 +117,7 @@ class _Counted:
 
 
 def _width_of_sparse(rows: Stream, screen: Screen) -> int | None:
-    """How wide sparse rows are in the end, by a pass of its own; None of dense ones or a pipe."""
+    """Return the number of columns of sparse rows, by a pass of its own; None of other rows."""
     if rows.options.n_features is not None:
         return rows.options.n_features
     if rows.is_once:

@@ -58,7 +58,7 @@ class Digits(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one algorithm reached."""
+    """Result of one algorithm."""
 
     algorithm: str
     error: float
@@ -202,7 +202,7 @@ def _use(console: Console, model: Any, rows: Digits) -> None:
     best = np.argsort(-chances)[:3]
     words = ", ".join(f"{loaded.classes_[k]} {chances[k]:.1%}" for k in best)
     pictures(console, [ink(_image(rows.X_test[row]))], [""])
-    console.print(f"This digit is, so the model says: {words}.")
+    console.print(f"The model's probabilities: {words}.")
 
 
 def _kilobytes(path: Path) -> str:

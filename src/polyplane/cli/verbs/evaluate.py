@@ -14,7 +14,7 @@ from polyplane.report.metrics import Confusions, as_labels_of, other_spellings
 
 __all__ = ["run", "tell_of_labels"]
 
-BUSIEST = 5  # planes
+N_BUSIEST_PLANES = 5  # planes
 MOST_NAMED = 5  # labels in a sentence
 
 
@@ -36,7 +36,7 @@ def run(
     spelt: dict[str, str] = {}
     for chunk in chunks_of(rows, screen, "Evaluating"):
         if not chunk.y.size:
-            raise DataError("has no labels, without which there are no errors", data[0])
+            raise DataError("has no labels, which an evaluation needs", data[0])
         spelt |= other_spellings(chunk.y, loaded.classes)
         X = loaded.rows(chunk.X)
         found.add(as_labels_of(chunk.y, loaded.classes), *loaded.predict_with_values(X))
@@ -50,7 +50,7 @@ def run(
 def tell_of_labels(
     screen: Screen, tally: Confusions, spelt: Mapping[str, str], source: str
 ) -> None:
-    """Which labels were taken for classes, and which are none of the model."""
+    """Warn of labels that were matched to classes by their spelling, and of unknown labels."""
     if spelt:
         screen.warn(
             f"{source}: the labels {some_labels(list(spelt))} count as the classes "
@@ -85,7 +85,7 @@ def some_labels(labels: Sequence[Any]) -> str:
 
 
 class _Planes:
-    """How many rows each plane has decided."""
+    """Number of rows that each plane has decided."""
 
     def __init__(self, model: LoadedModel) -> None:
         self.model, self.are_there = model, model.fitted.has_planes
@@ -105,7 +105,7 @@ class _Planes:
 
     def busiest(self) -> list[tuple[int, Any, int]]:
         """Number, class and rows of the planes that decided most."""
-        order = np.argsort(-self.counts[:-1], kind="stable")[:BUSIEST]
+        order = np.argsort(-self.counts[:-1], kind="stable")[:N_BUSIEST_PLANES]
         classes = self.model.fitted.plane_labels.tolist()
         return [(int(k), classes[k], int(self.counts[k])) for k in order if self.counts[k]]
 

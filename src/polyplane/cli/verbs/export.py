@@ -42,7 +42,7 @@ def _format_of(to: str | None, output: str) -> ExportFormat:
         if one.name == to or (to is None and suffix in one.suffixes):
             return one
     found = f"--to is {to!r}" if to else f"{output!r} states no form"
-    raise CallError(f"{found}, expected one of {', '.join(EXPORT_FORMATS)}: say --to.")
+    raise CallError(f"{found}, expected one of {', '.join(EXPORT_FORMATS)}: pass it with --to.")
 
 
 def _exported(fitted: FittedModel, path: str) -> Exported:

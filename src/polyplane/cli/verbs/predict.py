@@ -51,7 +51,7 @@ def run(
     place = loaded.check_choice(threshold, positive)
     if threshold is not None:
         label = loaded.classes.tolist()[place]
-        screen.note(f"The positive class is {label}, said from probability {threshold:g} on.")
+        screen.note(f"The positive class is {label}, predicted from probability {threshold:g} on.")
     elif positive is not None:
         raise CallError("--positive says for which class --threshold is: give both, or neither.")
     rows = open_rows(data, reading, layout=loaded.layout, base=loaded.fitted.call.get("base"))
@@ -95,7 +95,7 @@ class _Terminal:
 
 
 class Wanted(NamedTuple):
-    """What is said of each row beside its label."""
+    """Columns that are written for each row beside its label."""
 
     scores: bool = False
     proba: bool = False
@@ -110,7 +110,7 @@ class Wanted(NamedTuple):
 
 
 class _Form:
-    """How predictions are written."""
+    """Format of the lines that predictions are written in."""
 
     def __init__(self, model: LoadedModel, wanted: Wanted, is_json: bool) -> None:
         self.model, self.wanted, self.is_json = model, wanted, is_json

@@ -68,7 +68,7 @@ class Job:
         return self.saved.estimator
 
     def facts(self, is_finished: bool) -> dict[str, Any]:
-        """How it was called, for a model file; enough to resume it with the data alone."""
+        """Return the arguments for a model file, enough to resume with the data alone."""
         request = self.request
         return {
             "data": list(request.data), "stream": request.stream, "chunk_rows": request.chunk_rows,
@@ -208,7 +208,7 @@ def _check_place(job: Job) -> None:
 
 
 def _check_test(job: Job) -> None:
-    """What of --threshold and --positive can be known before the rows."""
+    """Refuse --threshold and --positive where the call alone shows that they make no sense."""
     request = job.request
     for option, value in (("--threshold", request.threshold), ("--positive", request.positive)):
         if value is not None and request.test is None:
@@ -239,7 +239,7 @@ def _rows(job: Job) -> Stream:
 
 
 def _from_memory(job: Job) -> tuple[Any, Any]:
-    """What begins and what resumes a fit of all rows."""
+    """Return functions that begin and that resume a fit of all rows."""
     start = time.perf_counter()
     rows = _rows(job)
     keeps_keys = job.request.scale == "none" and keep_keys(job.estimator, rows.layout)
@@ -269,7 +269,7 @@ def _recognise(job: Job, rows: Stream, y: Any = None) -> None:
 
 
 def _from_stream(job: Job) -> tuple[Any, Any]:
-    """What begins and what resumes a training that never holds all rows."""
+    """Return functions that begin and that resume a training that never holds all rows."""
     start = time.perf_counter()
     rows = _rows(job)
     if job.saved.scaler is None:
@@ -336,7 +336,7 @@ def _keep(job: Job) -> None:
 
 
 def _tested(job: Job) -> Evaluation | None:
-    """How good it is on rows for that."""
+    """Return the evaluation on test rows, or None without any."""
     request = job.request
     if request.test is None:
         return None
@@ -349,7 +349,7 @@ def _tested(job: Job) -> Evaluation | None:
     spelt: dict[str, str] = {}
     for chunk in chunks_of(rows, job.screen, "Testing"):
         if not chunk.y.size:
-            raise DataError("has no labels, without which there are no errors", request.test)
+            raise DataError("has no labels, which an evaluation needs", request.test)
         spelt |= other_spellings(np.asarray(chunk.y), loaded.classes)
         labels = as_labels_of(np.asarray(chunk.y), loaded.classes)
         found.add(labels, *loaded.predict_with_values(loaded.rows(chunk.X)))

@@ -28,7 +28,7 @@ TABLE = frozenset(option.name for option in fields(CsvOptions))
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How sources are read; each format takes what concerns it, and refuses the rest."""
+    """Options of reading; each format takes its own, and refuses the others."""
 
     format: str | None = None  # the name of one; None is found out
     n_features: int | None = None  # LIBSVM text
@@ -99,7 +99,7 @@ class Range(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """How large files are cut into ranges of whole rows."""
+    """Functions that cut large files of a format into ranges of whole rows."""
 
     cut: Callable[[str, ReadOptions, int, int], list[Range]]  # path, size in bytes, bytes wanted
     read: Callable[[Range, ReadOptions, BadRows, Layout], Chunk]

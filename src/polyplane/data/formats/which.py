@@ -1,4 +1,4 @@
-"""Which reader a source is for: by its first bytes, or by its name where they leave it open."""
+"""Choice of the reader of a source: by its first bytes, or else by its name."""
 
 import contextlib
 import io
@@ -61,7 +61,7 @@ def _check_they_concern(options: ReadOptions, form: RowFormat, name: str) -> Non
 
 
 def is_path(source: Any) -> bool:
-    """Whether a source is named, and not handed in open or as "-"."""
+    """Return True if a source is a path, and not an open file or "-"."""
     return isinstance(source, str | os.PathLike) and source != "-"
 
 

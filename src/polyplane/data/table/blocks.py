@@ -55,7 +55,7 @@ class TableBlock(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many."""
+        """Return the number of rows."""
         return len(self.numbers)
 
 
@@ -106,9 +106,10 @@ class TableRows:
             if is_clear and len(self.read_sources) > 1:
                 sources[i] = source._replace(kind=ASIDE)
             elif self.path is not None:
-                words = f"every value of {source.name!r} is another whole number, as of an "
-                words += (
-                    f"identifier: it is read as a number; drop=({source.name!r},) leaves it out"
+                words = (
+                    f"column {source.name!r} holds a different whole number in every row (likely "
+                    f"an identifier) and is read as a number; to leave it out, pass "
+                    f"drop=({source.name!r},)"
                 )
                 self.layout.remark(words, self.path)
 
@@ -206,7 +207,7 @@ class TableRows:
 
 
 def _cells_of_texts(source: Source, texts: Texts, path: Any) -> Any:
-    """What rows say that are written as texts: an Arrow array of numbers or dates, or `Texts`."""
+    """Return cells written as texts: an Arrow array of numbers or dates, or `Texts`."""
     if source.kind in NUMERIC:
         return as_numbers(source, texts, path)
     return as_dates(source, texts, path) if source.kind == DATE else texts

@@ -36,7 +36,7 @@ __all__ = [
 VALUE, MISSING, REST, WORD = "value", "missing", "rest", "word"  # what a pair says of its column
 MOST_CATEGORIES = 1 << 16  # of all columns; what comes later is the rest of its column
 MOST_OF_A_COLUMN = 1 << 12  # learned from a whole table: the most frequent ones
-FEW = 64  # values that are looked up one by one
+MAX_VALUES_LOOKED_UP_SINGLY = 64  # values that are looked up one by one
 
 
 class Pair(NamedTuple):
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the column of X is called."""
+        """Return the name of the column of X."""
         if self.what == VALUE:
             return f"{self.source}={self.value}"
         return f"{self.source} {self.what}" + (f"={self.value}" if self.value else "")
@@ -64,12 +64,12 @@ class Facet(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many."""
+        """Return the number of rows."""
         return int(self.texts.codes.size)
 
     @property
     def values(self) -> Any:
-        """What can be said."""
+        """Return the texts that rows may have."""
         return self.texts.values
 
     def first_rows(self) -> Array:
@@ -93,7 +93,7 @@ class WordFacet(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many."""
+        """Return the number of rows."""
         return int(self.codes.size)
 
     @property
@@ -181,7 +181,7 @@ class Categories:
 
     @property
     def width(self) -> int:
-        """How many columns there are by now."""
+        """Return the number of columns that there are by now."""
         return self.n_hash or len(self.numbers)
 
     def copied(self) -> "Categories":
@@ -212,7 +212,7 @@ class Categories:
             pairs = (Pair(facet.source, facet.what, value) for value in values.to_pylist())
             return np.array([self.number_of(pair) for pair in pairs], np.int64)
         known = self.known.get((facet.source, facet.what), {})
-        if len(values) <= FEW or not known:
+        if len(values) <= MAX_VALUES_LOOKED_UP_SINGLY or not known:
             few = [known.get(value, NONE) for value in values.to_pylist()] if known else NONE
             return np.full(len(values), few, np.int64)
         places = pc.index_in(values, value_set=strings_of(list(known)))

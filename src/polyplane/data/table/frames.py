@@ -41,7 +41,7 @@ class Frame(NamedTuple):
         return [str(name) for name in self.names] if is_text else None
 
     def kinds(self) -> list[str]:
-        """What the types of columns say."""
+        """Return the kind of each column by its type."""
         return [kind_of_type(column.type) for column in self.columns]
 
     def first_of_no_numbers(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What a column of a table is: by its type where that says it, by its texts where it does not.
+"""Kind of each column of a table: by its type, or by its texts where the type leaves it open.
 
 Number     whole, real or decimal numbers; texts that all are numbers.
 Flag       truth values, and texts that all are true or false: 0 or 1.
@@ -39,10 +39,10 @@ UNDECIDED = "undecided"  # text of which no cell has been seen
 NO_NUMBERS = "no numbers"  # the same, of which some have been
 OPEN = UNDECIDED, NO_NUMBERS
 LIST, UNKNOWN = "list", "unknown"  # types that are no column of a table
-FEW_ROWS = 50  # with values; from fewer nobody can tell ids from categories
+MIN_ROWS_TO_KNOW_IDS = 50  # with values; from fewer nobody can tell ids from categories
 NEARLY_ALL, MOST = 0.9, 0.5  # shares of cells that differ: of ids, of texts
-SEVERAL_WORDS = 5  # on average; names and addresses have fewer
-LOOKED_AT = 1_000  # texts whose words are counted
+MIN_WORDS_OF_TEXT = 5  # on average; names and addresses have fewer
+TEXTS_COUNTED = 1_000  # texts whose words are counted
 BETWEEN_WORDS = re.compile(rb"[\t\n\f\r ]+")  # what Arrow takes for white space
 SELDOM_BETWEEN_WORDS = b"  ", b"\t", b"\n", b"\f", b"\r"
 FLAGS = "true", "false"
@@ -51,7 +51,7 @@ NUMBER_TEXT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def kind_of_type(kind: Any) -> str:
-    """What a column of an Arrow type is; of texts it depends on them."""
+    """Return the kind of a column of an Arrow type; UNDECIDED of texts."""
     types = pa.types
     if types.is_dictionary(kind):
         inner = kind_of_type(kind.value_type)
@@ -71,7 +71,7 @@ def kind_of_type(kind: Any) -> str:
 
 
 def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
-    """What a column of texts is, by those that stand in rows."""
+    """Return the kind of a column of texts, by those that stand in rows."""
     n_values, n_rows = texts.tally.n_used, texts.codes.size - texts.n_missing
     if n_values == 0:
         return NUMBER
@@ -84,16 +84,16 @@ def kind_of_texts(texts: Texts, may_be_number: bool = True) -> str:
     if first[:1].isdigit() and are_dates(present):
         return DATE
     share = n_values / n_rows
-    if n_rows < FEW_ROWS or share <= MOST:
+    if n_rows < MIN_ROWS_TO_KNOW_IDS or share <= MOST:
         return CATEGORY
-    if _mean_words(present) >= SEVERAL_WORDS:
+    if _mean_words(present) >= MIN_WORDS_OF_TEXT:
         return TEXT
     return ASIDE if share > NEARLY_ALL else CATEGORY
 
 
 def _mean_words(values: Any) -> float:
-    """How many words a text has, of the first ones; there is no white space around them."""
-    text, n_texts = bytes_of(values.slice(0, LOOKED_AT)), min(len(values), LOOKED_AT)
+    """Return the mean number of words of the first texts, which have no blanks around them."""
+    text, n_texts = bytes_of(values.slice(0, TEXTS_COUNTED)), min(len(values), TEXTS_COUNTED)
     is_plain = not any(blanks in text for blanks in SELDOM_BETWEEN_WORDS)
     n_between = text.count(b" ") if is_plain else len(BETWEEN_WORDS.findall(text))
     return 1 + n_between / n_texts
@@ -143,8 +143,12 @@ def numbers_of_texts(texts: Texts) -> tuple[Array, str | None]:
 
 def identifies_rows(numbers: Array) -> bool:
     """Return True if no two rows have the same number, and all are whole."""
-    few = numbers[:LOOKED_AT]
-    if numbers.size < FEW_ROWS or not np.isfinite(numbers).all() or np.unique(few).size < few.size:
+    few = numbers[:TEXTS_COUNTED]
+    if (
+        numbers.size < MIN_ROWS_TO_KNOW_IDS
+        or not np.isfinite(numbers).all()
+        or np.unique(few).size < few.size
+    ):
         return False
     is_whole = bool((np.floor(numbers) == numbers).all())
     return is_whole and np.unique(numbers).size == numbers.size

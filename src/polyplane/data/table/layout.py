@@ -1,4 +1,4 @@
-"""What has been learned about the columns of a table, from files and frames alike.
+"""Layout of a table: facts learned about its columns, from files and frames alike.
 
 Label     a column by name or by position (0 is the first, -1 the last), None for no label, which
           makes `y` empty; "auto" is the label of the files before, if it is there, and in the
@@ -71,7 +71,7 @@ log = logging.getLogger("polyplane")
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How the columns of a table are read; columns are named, or given by position from 0."""
+    """Options of reading tables; columns are named, or given by position from 0."""
 
     label: str | int | None = AUTO
     drop: Sequence[str | int] = ()  # columns that are not read
@@ -120,7 +120,7 @@ class LaidOut:
 
 @dataclass
 class Layout:
-    """Which columns rows are made of, and what became of them; empty until a table is read."""
+    """Columns that rows are made of, and what each became; empty until a table is read."""
 
     sources: list[Source] = field(default_factory=list)
     has_names: bool = True  # else columns are known by their order
@@ -160,7 +160,7 @@ class Layout:
 
     @property
     def number_sources(self) -> list[int]:
-        """Which sources have a column of numbers in X."""
+        """Return the positions of the sources that have a column of numbers in X."""
         numeric = (*NUMERIC, DATE)
         return [i for i, source in enumerate(self.sources) if source.kind in numeric]
 
@@ -219,7 +219,7 @@ class Layout:
 
     @property
     def feature_names(self) -> list[str]:
-        """What the columns of X mean, as far as they are known; hashed ones are numbered."""
+        """Return names of the columns of X, as far as they are known; hashed ones are numbered."""
         numbers = [self.sources[i].name for i in self.number_sources]
         pairs = [pair.name for pair in self.categories.numbers]
         pairs += [f"hash {k}" for k in range(self.categories.n_hash)]

@@ -1,4 +1,4 @@
-"""What a layout learns from rows: kinds of texts, where dates begin, medians, and categories.
+"""Learning of a layout from rows: kinds of texts, origins of dates, medians, and categories.
 
 Each function fills in what the layout leaves open, from a whole table or from its first chunk.
 """
@@ -30,14 +30,14 @@ __all__ = [
     "learn_medians", "learn_origins", "learn_scales", "remark_aside",
 ]  # fmt: skip
 
-RARE = 20  # rows: values of a whole table that stand in no more share a pair
-RARE_SHARE = 50  # of fewer rows than a thousand, one in so many
+MAX_ROWS_OF_RARE_VALUE = 20  # rows: values of a whole table that stand in no more share a pair
+ROWS_PER_RARE_ROW = 50  # of fewer rows than a thousand, one in so many
 WORDS_PER_RARE = 4  # words may be rarer than categories: a text has many
 ROWS_FOR_MEDIANS = 1 << 13  # where a column has no gaps, and its median is but a precaution
 
 
 def learn_kinds(others: Mapping[int, Any], layout: Layout) -> None:
-    """What columns of texts are."""
+    """Set the kinds of columns of texts."""
     open_ones = {i: cells for i, cells in others.items() if layout.sources[i].kind in OPEN}
     tally_together(list(open_ones.values()))
     for i, cells in open_ones.items():
@@ -59,7 +59,7 @@ def _says_nothing(texts: Texts) -> bool:
 
 
 def _rare(n_rows: int) -> int:
-    return min(RARE, n_rows // RARE_SHARE)
+    return min(MAX_ROWS_OF_RARE_VALUE, n_rows // ROWS_PER_RARE_ROW)
 
 
 def learn_origins(others: Mapping[int, Any], layout: Layout) -> None:
@@ -70,7 +70,7 @@ def learn_origins(others: Mapping[int, Any], layout: Layout) -> None:
 
 
 def learn_scales(large: Mapping[int, Array], layout: Layout) -> None:
-    """How numbers of large columns are scaled."""
+    """Set origin and unit by which numbers of large columns are scaled."""
     for i, reals in large.items():
         present = reals[~np.isnan(reals)]
         origin = float(np.median(present))
@@ -79,7 +79,7 @@ def learn_scales(large: Mapping[int, Array], layout: Layout) -> None:
 
 
 def learn_medians(numbers: Array, has_gaps: Array, layout: Layout) -> None:
-    """What a missing number is, by column; 0 where there is none at all."""
+    """Set the value that stands for a missing number of each column; 0 where there is none."""
     steps = np.where(has_gaps, 1, max(1, len(numbers) // ROWS_FOR_MEDIANS))
     medians = _medians(np.ascontiguousarray(numbers, np.float32), steps)
     for i, median in zip(layout.number_sources, medians.tolist(), strict=True):
@@ -89,14 +89,14 @@ def learn_medians(numbers: Array, has_gaps: Array, layout: Layout) -> None:
 
 
 def learn_empty(n_missing: Array, n_rows: int, layout: Layout) -> None:
-    """Which columns of numbers have no value in any row of a whole table."""
+    """Mark columns of numbers that have no value in any row of a whole table."""
     for i, n in zip(layout.number_sources, n_missing.tolist(), strict=True):
         if n == n_rows and layout.sources[i].kind == NUMBER:
             layout.sources[i] = layout.sources[i]._replace(kind=EMPTY)
 
 
 def _medians(numbers: Array, steps: Array) -> Array:
-    """That of each column, of its rows at such steps, without NaN; 0 where nothing is left."""
+    """Return the median of each column over every n-th row, without NaN; 0 where none is left."""
     middle = np.zeros((2, numbers.shape[1]), np.float32)
     for column, step in enumerate(steps.tolist()):
         some = numbers[::step, column]

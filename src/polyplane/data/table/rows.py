@@ -194,7 +194,7 @@ def _count_true(flags: Any, counts: Any) -> None:
 
 
 def _count_gaps(block: TableBlock, lacking: Array, layout: Layout) -> None:
-    """How many values of each source are missing."""
+    """Add the number of missing values of each source to the layout."""
     both = zip(layout.number_sources, lacking.tolist(), strict=True)
     found = {layout.sources[i].name: n for i, n in both}
     for i, cells in block.others.items():
@@ -250,7 +250,7 @@ def _with_days(block: TableBlock, layout: Layout) -> Array:
 def _facets(
     block: TableBlock, lacks: Array | None, layout: Layout, learns: bool
 ) -> list[Facet | WordFacet]:
-    """What rows say besides numbers, from left to right."""
+    """Return the categories of rows, from left to right."""
     columns = {i: k for k, i in enumerate(layout.number_sources)}
     fills = layout.missing == FILL
     facets: list[Facet | WordFacet] = []
@@ -269,7 +269,7 @@ def _facets(
 
 
 def _gaps(source: Source, lacks: Array, layout: Layout, learns: bool) -> list[Facet]:
-    """That a value is missing, if that was met in training."""
+    """Return a category for missing values, if training met them."""
     known = layout.categories.known.get((source.name, MISSING))
     is_hashed = layout.categories.n_hash > 0
     if not (known or ((learns or is_hashed) and lacks.any())):

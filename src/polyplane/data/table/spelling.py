@@ -1,4 +1,4 @@
-"""How the values of a column are spelled where they are categories, whatever stands beside them.
+"""Spelling of the values of a column of categories, whatever stands beside them.
 
 Whole     numbers below 2^63 have neither point nor exponent: 1, not 1.0.
 Reals     have the fewest digits that give them back, decimals no zeros at the end.

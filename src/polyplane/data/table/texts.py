@@ -29,7 +29,7 @@ MISSING_TEXTS = (
 # read by compiled code
 NONE = -1  # code of a row without a value
 LANES = 4  # counts of each value
-FEW_ROWS = 1 << 13  # whose codes are copied in less time than a call takes
+MAX_ROWS_COPIED = 1 << 13  # whose codes are copied in less time than a call takes
 NOT_IN_WORDS = r"[^\pL\pN']+"
 
 
@@ -51,17 +51,17 @@ class Texts:
 
     @property
     def used(self) -> Array:
-        """Which values rows have."""
+        """Return the codes of the values that rows have."""
         return np.flatnonzero(self.counts)
 
     @property
     def counts(self) -> Array:
-        """How many rows have each value; a dictionary may hold values that no row has."""
+        """Return the number of rows of each value; a dictionary may hold values that no row has."""
         return self.tally.counts[:-1]
 
     @property
     def n_missing(self) -> int:
-        """How many rows have none."""
+        """Return the number of rows without a value."""
         return self.tally.n_missing
 
     @property
@@ -71,12 +71,12 @@ class Texts:
 
     @functools.cached_property
     def tally(self) -> "Tally":
-        """What is known of all rows."""
+        """Return counts over all rows."""
         return _tallies([self], np.ascontiguousarray(self.codes, np.int32)[None])[0]
 
 
 class Tally(NamedTuple):
-    """How often values stand in rows, and where first."""
+    """Number of rows of each value, and the first row of each."""
 
     counts: Array  # rows of each value, and last of all of no value
     first_rows: Array  # the number of rows, if never
@@ -88,7 +88,7 @@ class Tally(NamedTuple):
 def tally_together(columns: Sequence[Texts]) -> None:
     """Tally columns of few rows by one call: by several, the calls would take longer than that."""
     new = [column for column in columns if "tally" not in column.__dict__]
-    if len(new) > 1 and new[0].codes.size <= FEW_ROWS:
+    if len(new) > 1 and new[0].codes.size <= MAX_ROWS_COPIED:
         codes = np.stack([column.codes for column in new]).astype(np.int32, copy=False)
         for column, tally in zip(new, _tallies(new, codes), strict=True):
             column.__dict__["tally"] = tally

@@ -38,7 +38,7 @@ BITS = 1 / np.log(2)
 
 
 class Tally(NamedTuple):
-    """How many rows each plane has won, by the map UNADJ of Alg. 2."""
+    """Number of rows that each plane has won, by the map UNADJ of Alg. 2."""
 
     of_plane: Annotated[Any, array(np.int64, "lane")]  # rows mapped to the plane
     of_class: Annotated[Any, array(np.int64, "class")]  # their sum over the planes of the class

@@ -19,7 +19,7 @@ __all__ = ["mean_sums", "time_of"]
 
 @inlined
 def time_of(t: Any) -> Any:
-    """What an update counts in `timed_sums` that is made when t rows have been visited."""
+    """Return the weight in `timed_sums` of an update made when t rows have been visited."""
     return t * (t + 1.0)
 
 

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Typical(NamedTuple):
-    """What sums give to columns in the mean over some rows; of no lanes where nothing is taken."""
+    """Mean contribution of sums to columns over some rows; no lanes where nothing is taken."""
 
     of_columns: Any  # [lane, column] float32
     in_all: Any  # [lane] float64

@@ -1,4 +1,4 @@
-"""What each plane of a finished model is worth: how probabilities change without it.
+"""Importance of each plane of a finished model: how probabilities change without it.
 
 Score   of class c  sum over its units u of log T_u, where T_u is the sum of exp(score) over planes
 Without plane k of unit u the sum is (T_u - e_k), a share `left` of T_u; so the odds of the row's
@@ -22,9 +22,9 @@ from polyplane.engine.jit import inlined, jit
 __all__ = ["changes_without_each", "sums_of_units"]
 
 SMALL, LARGE = 1e-200, 1e200  # sums of parts beyond which these are taken anew
-MOST = 700.0  # of an exponent
+MAX_EXPONENT = 700.0  # of an exponent
 ROWS_AT_ONCE = 256  # whose sums stay in the cache
-SUMS = 8  # side by side, which vector code needs
+N_PARALLEL_SUMS = 8  # side by side, which vector code needs
 
 
 @jit
@@ -46,7 +46,7 @@ def sums_of_units(
                     k = best_score(scores, is_kept, starts[u], starts[u + 1], i)
                     best[u, i] = scores[k, i]
                     for j in range(starts[u], starts[u + 1]):
-                        parts[j, i] = np.exp(min(scores[j, i] - best[u, i], MOST))
+                        parts[j, i] = np.exp(min(scores[j, i] - best[u, i], MAX_EXPONENT))
                     add_up(
                         is_kept, starts[u], starts[u + 1], parts, i, i + 1, top[u], rest[u], largest
                     )
@@ -143,14 +143,14 @@ def changes_without_each(
 @inlined
 def sum_of(numbers: Any, n: Any) -> Any:
     """Return the sum of the first n numbers, in sums side by side."""
-    sums = np.zeros(SUMS)
-    whole = n - n % SUMS
-    for i in range(0, whole, SUMS):
-        for k in range(SUMS):
+    sums = np.zeros(N_PARALLEL_SUMS)
+    whole = n - n % N_PARALLEL_SUMS
+    for i in range(0, whole, N_PARALLEL_SUMS):
+        for k in range(N_PARALLEL_SUMS):
             sums[k] += numbers[i + k]
     for i in range(whole, n):
         sums[0] += numbers[i]
     total = 0.0
-    for k in range(SUMS):
+    for k in range(N_PARALLEL_SUMS):
         total += sums[k]
     return total

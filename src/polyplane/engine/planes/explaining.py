@@ -1,4 +1,4 @@
-"""What each column of a row gives to the lead of the winner over the runner-up.
+"""Contribution of each column of a row to the lead of the winner over the runner-up.
 
 Lead     the difference of two scores, each the weighted sum over units, and the mean over
          estimators, of what groups of planes score; where models are of a class against the rest,
@@ -59,7 +59,7 @@ __all__ = [
 
 
 class Sides(NamedTuple):
-    """Which groups speak for and against what may win: classes, or sides of pairs of them."""
+    """Groups that speak for and against each choice: classes, or sides of pairs of them."""
 
     plus: Any  # [choice] int32: of the groups of one estimator
     minus: Any  # [choice] int32: the same, -1 where none speaks against it
@@ -71,7 +71,7 @@ class Sides(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """What is found, by row, besides contributions."""
+    """Results by row, besides contributions."""
 
     base: Any  # [row] float64
     choices: Any  # [row, 2] int32: the winner and the runner-up
@@ -305,7 +305,7 @@ def _parts_of_choice(
 def _give_of_lanes(
     page: Any, a: Any, b: Any, planes: Any, parts: Any, n: Any, target: Any, k: Any
 ) -> Any:
-    """What n planes give to the columns of the opened row; return what is typical of them."""
+    """Add the contributions of n planes to the opened row's columns; return the typical part."""
     lanes, factors = parts.lanes, parts.factors
     if n == 2:
         plus, minus = at(lanes, 0), at(lanes, 1)

@@ -48,7 +48,7 @@ NEW = -1  # origin of a plane born in the round
 
 
 class Share(NamedTuple):
-    """What one partition, or several together, made of a model in a round."""
+    """Change of a model in a round, by one partition or by several together."""
 
     sums: Array  # float32 [feature, plane]: Theta
     timed_sums: Array  # float32 [feature, plane]: Phi; without rows where no average is kept
@@ -65,7 +65,7 @@ class Share(NamedTuple):
 
 
 def share_of(planes: Planes, origin: Array, won: Array, n_steps: int, n_new_steps: int) -> Share:
-    """What a model has reached by `n_new_steps` of a round; `origin` is of each plane that lives.
+    """Return the share of a model after `n_new_steps` of a round; `origin` is by live plane.
 
     `won` is by lane, or empty.
     """
@@ -127,7 +127,7 @@ class _Way(NamedTuple):
 
 
 def _arrived(share: Share, way: _Way, steps: float, n: int) -> Share:
-    """What a share gives to each of the n planes of a mixture that stands at step `steps`.
+    """Return the contribution of a share to the n planes of a mixture at step `steps`.
 
     New planes keep their W; the mean over steps that Phi stands for goes with the sums.
     """

@@ -165,7 +165,7 @@ def clone_plane(spans: Any, plane: Any) -> Any:
 
 
 def count_planes(planes: Planes) -> int:
-    """How many planes there are."""
+    """Return the number of planes."""
     return int(planes.counts[CREATED] - planes.counts[PRUNED])
 
 
@@ -185,7 +185,7 @@ def resized(planes: Planes, n_features: int, room: int) -> Planes:
 
 
 def with_more_room(planes: Planes) -> Planes:
-    """What a full loop asks for: gaps closed if that is enough, else a quarter more lanes."""
+    """Return planes with room to grow: gaps are closed, or else there are a quarter more lanes."""
     room = planes.owner.size
     if count_planes(planes) + MOST_BIRTHS > room:
         room += max(LANES, room // (4 * LANES) * LANES)

@@ -1,4 +1,4 @@
-"""Which planes go: the smallest ones, dormant ones, and what someone else has chosen.
+"""Pruning of the smallest planes, of dormant ones, and of planes chosen elsewhere.
 
 A pruned plane only leaves its lane idle; gaps are closed when lanes run out.
 """

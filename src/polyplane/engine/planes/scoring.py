@@ -44,7 +44,8 @@ __all__ = [
     "weighted_sums",
 ]
 
-FEW = 8  # planes of a group: up to so many are visited lane by lane faster than in whole tiles
+# Groups of up to so many planes are visited lane by lane, which is faster than whole tiles.
+MAX_PLANES_BY_LANE = 8
 # The log of a sum of n exponentials of at most 1 exceeds log n by less than n times this, however
 # it is rounded: exponentials by two units in the last place, n additions by 6e-8 of the sum each.
 ROUNDING_PER_PLANE = 1e-6
@@ -130,7 +131,7 @@ def first_best_lane(planes: Any) -> Any:
 def lanes_of_group(planes: Any, g: Any) -> Any:
     """First lane of group g, the end of its lanes, and whether they are few."""
     start, end = np.int64(at(planes.group_starts, g)), np.int64(at(planes.group_starts, g + 1))
-    return start, end, end - start <= FEW
+    return start, end, end - start <= MAX_PLANES_BY_LANE
 
 
 @inlined
@@ -179,7 +180,7 @@ def total_of_group(planes: Any, g: Any) -> Any:
 @inlined
 def find_best(planes: Any, out: Any, k: Any) -> Any:
     """`out[k, g]` = highest score of group g, minus infinity where it has no planes."""
-    if planes.n_planes > FEW // 2 * planes.n_groups:
+    if planes.n_planes > MAX_PLANES_BY_LANE // 2 * planes.n_groups:
         for g in range(planes.n_groups):
             out[k, g] = best_of_group(planes, g)
         return

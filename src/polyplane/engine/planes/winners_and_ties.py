@@ -1,4 +1,4 @@
-"""Which plane answers for a row: the best of its own class, the best of all others.
+"""Choice of the plane that answers for a row: the best of its class, the best of all others.
 
 Scores are found first, planes only when they are needed: most rows ask for no update.
 Equal scores go to the lowest lane, which is the oldest plane; so they do in `scoring.py`.

@@ -42,7 +42,7 @@ __all__ = ["LevelTable", "LeveledRows", "leveled_rows"]
 
 
 class LevelTable(NamedTuple):
-    """How each column of X is mapped."""
+    """Map of each column of X, at several resolutions."""
 
     shifts: Any  # [column] float32
     factors: Any  # [column] float32

@@ -56,7 +56,7 @@ __all__ = [
 
 
 class ColumnTable(NamedTuple):
-    """How each column of X is mapped."""
+    """Map of each column of X."""
 
     shifts: Any  # [column] float32
     factors: Any  # [column] float32

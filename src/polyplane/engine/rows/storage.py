@@ -211,7 +211,7 @@ def register_rows(kind: type, page_kind: type, **bodies: Any) -> None:
 
 
 def count_rows(rows: Rows) -> int:
-    """How many rows there are."""
+    """Return the number of rows."""
     n_rows: int = _BODIES["count_rows"][type(rows)](rows)
     return n_rows
 

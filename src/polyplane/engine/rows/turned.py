@@ -75,7 +75,7 @@ class TurnedPage(NamedTuple):
 
 
 def n_directions(turn: Turn | None) -> int:
-    """How many columns a turn adds."""
+    """Return the number of columns that a turn adds."""
     return 0 if turn is None else int(turn.weights.shape[1])
 
 

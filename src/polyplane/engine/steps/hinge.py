@@ -124,7 +124,7 @@ def rival_to_lower(
 
 
 class Compared(NamedTuple):
-    """What a model thinks of a row before it learns from it."""
+    """Scores of a model on a row before it learns from it."""
 
     best: Any  # highest score of the planes of the row's class
     own: Any  # the plane that answers for its class, UNASSIGNED where that is to be sought

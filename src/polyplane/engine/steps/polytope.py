@@ -55,7 +55,7 @@ NONE = np.float32(-np.inf)  # best score where there are no planes
 
 
 class PolytopeRule(NamedTuple):
-    """What the update depends on besides planes and rows."""
+    """Settings of the update."""
 
     alpha: float  # lambda of the paper
     entropy: float  # h in bits; 0 leaves every row to the plane that wins it

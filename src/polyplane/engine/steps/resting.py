@@ -1,9 +1,9 @@
 """Rows that rest: what is surely right is asked again only in every fourth pass.
 
 Rows that lead by more than enough move no plane, and yet cost a look at all planes. Those that lead
-by `BEYOND` more are not looked at in the next `REST` passes: few of them are lost so soon, and
-those that are wake up in time. A step on a row that rests changes nothing but the count of steps,
-and is no mistake.
+by `RESTING_LEAD_FACTOR` more are not looked at in the next `REST` passes: few of them are lost so
+soon, and those that are wake up in time. A step on a row that rests changes nothing but the count
+of steps, and is no mistake.
 
 `resting` holds a number for each row: AWAKE, or so much less as it has passes to rest. It is empty
 where none rests, as in streams.
@@ -20,11 +20,11 @@ __all__ = ["AWAKE", "REST", "all_awake", "let_rest", "rests"]
 
 AWAKE = -1  # below 0: a number of 0 or more would be the plane of a row
 REST = 3  # passes
-BEYOND = 1.0  # of the lead that is enough
+RESTING_LEAD_FACTOR = 1.0  # of the lead that is enough
 
 
 def all_awake(n_rows: int) -> Array:
-    """As a training begins."""
+    """Return the state at the start of a training, in which all rows are visited."""
     return np.full(n_rows, AWAKE, np.int32)
 
 
@@ -40,5 +40,5 @@ def rests(resting: Any, i: Any) -> Any:
 @inlined
 def let_rest(resting: Any, i: Any, lead: Any, enough: Any) -> Any:
     """Let a row rest whose class leads by far enough."""
-    if resting.size > 0 and lead > enough + BEYOND:
+    if resting.size > 0 and lead > enough + RESTING_LEAD_FACTOR:
         resting[i] = AWAKE - REST

@@ -23,7 +23,7 @@ __all__ = ["HingeRule", "SparseRule", "plane_to_update", "score_by_rule", "zero_
 
 
 class HingeRule(NamedTuple):
-    """What the update depends on besides planes and rows."""
+    """Settings of the update."""
 
     alpha: float  # lambda of the papers
     grows_rivals: bool  # whether a rival's zero plane may become a plane
@@ -32,7 +32,7 @@ class HingeRule(NamedTuple):
 
 
 class SparseRule(NamedTuple):
-    """What the update of SAMM depends on: a type of its own, which others need not compile."""
+    """Settings of the update of SAMM: a type of its own, which others need not compile."""
 
     alpha: float
     grows_rivals: bool
@@ -76,7 +76,7 @@ def shrink_scores(planes: Any, scores: Any, tiles: Any, threshold: Any) -> Any:
 
 @inlined
 def dormant_plane(planes: Any, label: Any, threshold: Any, otherwise: Any) -> Any:
-    """Of the class's planes with |Theta| <= threshold that with the largest Theta x > 0, if any."""
+    """Return the dormant plane of a class with the largest Theta x > 0, or `otherwise`."""
     found, most = otherwise, np.float32(0)
     for lane in range(at(planes.counts, LANES_USED)):
         is_dormant = np.float32(threshold) * at(planes.inverse_lengths, lane) >= 1

@@ -51,12 +51,12 @@ __all__ = ["HORIZON", "SoftmaxRule", "planes_scale", "softmax_epoch"]
 STEPS_AT_A_RATE = 16
 HORIZON = 10_000.0  # steps of a stream after which eta has fallen by sqrt(2)
 LOG_OF_SHIFT = 10 * np.log(2.0)  # c between 1 and 1 / 1024
-SHARPENS = 0.3, 0.8  # parts of the schedule between which the sharpness rises
+SHARPENING_PERIOD = 0.3, 0.8  # parts of the schedule between which the sharpness rises
 NONE = np.float32(-np.inf)  # best score of a side without planes
 
 
 class SoftmaxRule(NamedTuple):
-    """What the update depends on besides planes and rows."""
+    """Settings of the update."""
 
     step: float  # eta at the start
     alpha: float  # weight of |W|^2 / 2 beside the mean loss
@@ -86,14 +86,16 @@ def rates(rule: Any, t: Any) -> Any:
     if rule.n_steps == 0:
         return np.float32(shrunk), rule.step / (shrunk * np.sqrt(1 + t / HORIZON))
     part = t / rule.n_steps
-    rise = min(max((part - SHARPENS[0]) / (SHARPENS[1] - SHARPENS[0]), 0.0), 1.0)
+    rise = min(
+        max((part - SHARPENING_PERIOD[0]) / (SHARPENING_PERIOD[1] - SHARPENING_PERIOD[0]), 0.0), 1.0
+    )
     sharpness = 1 + (rule.sharpness - 1) * rise
     return np.float32(shrunk * sharpness), rule.step * max(1 - part, 0.0) / shrunk
 
 
 @inlined
 def new_shift(rule: Any, since: Any) -> Any:
-    """What c has lost between the rates before and those at `since`: a power of 1 / 1024."""
+    """Return the factor that c lost between two rates: a power of 1 / 1024."""
     before = shrinkage(rule, np.float64(max(since - STEPS_AT_A_RATE, 0)))[1]
     return np.float32(1024.0 ** (before - shrinkage(rule, np.float64(since))[1]))
 

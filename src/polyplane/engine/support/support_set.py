@@ -1,4 +1,4 @@
-"""The support vectors of one problem, and the words that online kernel machines are made of.
+"""The support vectors of one problem, and the operations that online kernel algorithms are made of.
 
 A vector lives in a slot. Its coefficient, its side (class 1 or 0 of the problem), its bound and
 what the machine keeps up to date for it (`scores`) are arrays by slot; its kernel values with the

@@ -1,1 +1,1 @@
-"""What fitted estimators of planes tell of their planes and of rows."""
+"""Answers of fitted estimators of planes about their planes and about rows."""

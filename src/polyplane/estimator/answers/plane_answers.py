@@ -1,4 +1,4 @@
-"""What estimators of planes show of their planes, and why they label rows as they do.
+"""Methods and attributes of estimators of planes: probabilities, planes, explanations.
 
 Whoever asks sees a view of the estimator (`thread_safety.py`).
 """
@@ -28,7 +28,21 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class PlanePrediction:
-    """An estimator of planes as its users ask it."""
+    """Answers of estimators of planes about their planes and about rows.
+
+    Attributes
+    ----------
+    planes_ : ndarray of shape (n_planes_, n_features_in_)
+    intercepts_ : ndarray of shape (n_planes_,)
+    plane_classes_ : ndarray of shape (n_planes_,)
+    plane_signs_ : ndarray of shape (n_planes_,)
+    planes_per_class_ : ndarray of shape (n_classes,)
+    n_planes_ : int
+    n_steps_ : int
+    alpha_ : float
+    history_ : structured ndarray
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    """
 
     _training: Any
     _record: Any
@@ -38,38 +52,94 @@ class PlanePrediction:
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @reads
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class."""
+        """Return the probability of each class on each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Probabilities, in the order of `classes_`; each row sums to 1.
+        """
         probabilities: Array = self._record().probabilities(*self._seen(X))
         return probabilities
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @reads
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class."""
+        """Return the logarithm of the probability of each class on each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms of probabilities, in the order of `classes_`.
+        """
         logs: Array = self._record().log_probabilities(*self._seen(X))
         return logs
 
     @reads
     def assign(self, X: Any) -> Array:
-        """Index in `planes_` of the plane that decides each row.
+        """Return the index in `planes_` of the plane that decides each row.
 
-        It is the best plane of those that speak for the predicted class; -1 if there is none.
+        It is the best plane of those that speak for the predicted class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Indices of planes; -1 where no plane decides.
         """
         places: Array = self._record().deciding_planes(*self._seen(X))
         return places
 
     @reads
     def plane_scores(self, X: Any) -> Array:
-        """Score of each plane on each row."""
+        """Return the score of each plane on each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_planes_)
+            Scores, in the order of `planes_`.
+        """
         scores: Array = self._record().plane_scores(*self._seen(X))
         return scores
 
     @reads
     def explain(self, X: Any, reference: Any = None) -> Explanation:
-        """What each column of each row gave to the lead of the predicted class over the next.
+        """Return the contribution of each column of each row to the decision.
 
-        With `reference`, rows such as those of the training, contributions are what differs from
-        the mean over these; without, from columns that are 0.
+        Contributions of a row add up to the lead of the predicted class over the next one.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or table of shape (n_rows, n_features)
+            Rows. A table is a DataFrame of pandas or polars, or an Arrow table.
+        reference : array-like, sparse matrix or table, optional
+            Rows such as those of the training. Contributions are then what differs from the mean
+            over these; without it, from columns that are 0.
+
+        Returns
+        -------
+        Explanation
+            Arrays `contributions` of shape (n_rows, n_features), `base`, `winner`, `runner_up` and
+            `planes`, of n_rows rows each; `lead` and `importances`; and `changes()`.
         """
         n_columns, names = self._training.n_columns, vars(self).get("feature_names_in_")
         layout = layout_of(self)
@@ -95,9 +165,9 @@ class PlanePrediction:
 
     @property
     def feature_importances_(self) -> Array:
-        """How much each column matters: mean absolute contribution to the lead, which sum to 1.
+        """Importance of each column: mean absolute contribution to the lead, divided by their sum.
 
-        Of up to 512 rows of the latest `fit`, as `explain` tells it with these as reference.
+        The rows are up to 512 rows of the latest `fit`, explained with these as reference.
         """
         check_fitted(self)
         rows = rows_kept_of(self)
@@ -115,7 +185,7 @@ class PlanePrediction:
     @property
     @reads
     def planes_(self) -> Array:
-        """Planes by features: by model, those of one class together, oldest first."""
+        """Weights of the planes: by model, those of one class together, oldest first."""
         planes: Array = self._training.columns.by_column(self._record().planes())
         return planes
 
@@ -129,21 +199,21 @@ class PlanePrediction:
     @property
     @reads
     def plane_classes_(self) -> Array:
-        """Label of each plane's class."""
+        """Label of the class of each plane."""
         labels: Array = self._training.classes[self._record().plane_class]
         return labels
 
     @property
     @reads
     def plane_signs_(self) -> Array:
-        """1, or -1 where a plane speaks against its class, as the rest of one-vs-rest does."""
+        """Sign of each plane: 1, or -1 where it speaks against its class, as in one-vs-rest."""
         signs: Array = self._record().plane_sign
         return signs
 
     @property
     @reads
     def planes_per_class_(self) -> Array:
-        """How many planes speak for each of `classes_`."""
+        """Number of planes that speak for each of `classes_`."""
         record = self._record()
         speaks_for = record.plane_class[record.plane_sign > 0]
         return np.bincount(speaks_for, minlength=self._training.classes.size)
@@ -151,27 +221,27 @@ class PlanePrediction:
     @property
     @reads
     def n_planes_(self) -> int:
-        """How many planes the model has."""
+        """Number of planes of the model."""
         return int(self._record().n_planes)
 
     @property
     @reads_alone
     def n_steps_(self) -> int:
-        """Rows visited since training began, by all models together."""
+        """Number of rows visited since training began, by all models together."""
         check_fitted(self)
         return int(self._training.n_steps)
 
     @property
     @reads_alone
     def alpha_(self) -> float:
-        """The alpha in use: the one given, or the one found by alpha='auto'."""
+        """Value of alpha in use: the one given, or the one found by alpha='auto'."""
         check_fitted(self)
         return float(self._training.models[0].alpha)
 
     @property
     @reads_alone
     def history_(self) -> Array:
-        """Model, step, planes now, created, pruned, error since the point before."""
+        """Points of the training: model, step, planes now, created, pruned, and recent error."""
         check_fitted(self)
         models = enumerate(self._training.models)
         notes = [(k, *note) for k, model in models for note in model.history]

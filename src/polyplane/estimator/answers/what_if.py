@@ -1,4 +1,4 @@
-"""What would have to change for another label: one column of a row, as little as possible.
+"""Smallest change of one column of a row that gives the row another label.
 
 Values    those that stand in the column in other rows, up to 64: of numbers and dates spread evenly
           over the rows, of categories the most frequent ones. Free texts stay as they are.

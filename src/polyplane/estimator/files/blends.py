@@ -43,14 +43,14 @@ PATH = "training.blend"
 
 
 class PackedModel(NamedTuple):
-    """What a model file would hold, to travel between processes as plain arrays."""
+    """Content of a model file as plain arrays, to travel between processes."""
 
     values: str  # JSON
     arrays: Mapping[str, Array]
     shape_of_planes: tuple[int, ...] | None = None  # that stay behind: the training tells them
 
     def count_bytes(self) -> int:
-        """How many travel."""
+        """Return the number of bytes that travel."""
         return len(self.values) + sum(array.nbytes for array in self.arrays.values())
 
 

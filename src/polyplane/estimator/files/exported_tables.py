@@ -82,7 +82,7 @@ def _has_number(column: TableColumn) -> bool:
 
 
 def _column(layout: Layout, source: Source, width: int) -> TableColumn:
-    """What is known of a source; a missing value sets what it sets in training."""
+    """Return a source as exports describe it; a missing value is filled as in training."""
     fills = layout.missing == FILL
     missing = _place(layout, width, Pair(source.name, MISSING)) if fills else NONE
     if source.kind in NUMERIC:

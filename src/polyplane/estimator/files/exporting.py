@@ -28,14 +28,42 @@ def to_onnx(
     path: str | os.PathLike[str] | None = None,
     column_names: Sequence[str] | None = None,
 ) -> Any:
-    """The model as an `onnx.ModelProto`, written to `path` where one is given.
+    """Return a fitted model as an ONNX graph, and write it to a file.
 
-    `model` is a fitted polyplane classifier, or a pipeline that ends with one and scales columns
-    before it (MaxAbsScaler, MinMaxScaler, StandardScaler). Input `X` is float32, rows by columns;
-    of a table in which there is more than numbers, each column is an input of its own, under its
-    name. Outputs are `label`, `scores` (by class) and, where the classifier has them,
-    `probabilities`. `column_names` go into the metadata; without them those that `model` was
-    fitted with.
+    It needs the extra `polyplane[onnx]`. Outputs are `label`, `scores` by class and, where the
+    classifier has them, `probabilities`.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one and scales columns before it
+        (MaxAbsScaler, MinMaxScaler or StandardScaler).
+    path : path, optional
+        File to write.
+    column_names : sequence of str, optional
+        Names of columns for the metadata; by default those that `model` was fitted with.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The graph. Its input `X` is float32, rows by columns; of a table in which there is more than
+        numbers, each column is an input of its own, under its name.
+
+    See Also
+    --------
+    to_c : The model as a header of C.
+    to_sql : The model as a statement of SQL.
+    save : The model for this library.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
+    >>> graph = pp.to_onnx(model)
+    >>> [output.name for output in graph.graph.output]
+    ['label', 'scores']
     """
     return export(_exported(model, column_names), EXPORT_FORMATS["onnx"], path)
 
@@ -46,14 +74,42 @@ def to_c(
     name: str | None = None,
     column_names: Sequence[str] | None = None,
 ) -> str:
-    """The model as a header of C99 or C++, written to `path` where one is given.
+    """Return a fitted model as a header of C99 and C++, and write it to a file.
 
-    `model` is as in `to_onnx`. Functions begin with `name`, by default that of the file:
-    `int NAME_predict(const float *x)` returns the number of a class, of which NAME_CLASSES has
-    the label, and `void NAME_scores(const float *x, float *scores)` fills in their scores. Of a
-    table in which there is more than numbers they take a `const NAME_row *`, a struct with a field
-    for each column. `column_names` become NAME_COLUMNS; without them those that `model` was fitted
-    with.
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one and scales columns before it
+        (MaxAbsScaler, MinMaxScaler or StandardScaler).
+    path : path, optional
+        File to write.
+    name : str, optional
+        Prefix of the functions; by default the name of the file.
+    column_names : sequence of str, optional
+        Names of columns, NAME_COLUMNS; by default those that `model` was fitted with.
+
+    Returns
+    -------
+    str
+        Text of the header. `int NAME_predict(const float *x)` returns the number of a class, of
+        which NAME_CLASSES has the label, and `void NAME_scores(const float *x, float *scores)`
+        fills in the scores. Of a table in which there is more than numbers they take a `const
+        NAME_row *`, a struct with a field for each column.
+
+    See Also
+    --------
+    to_onnx : The model as an ONNX graph.
+    to_sql : The model as a statement of SQL.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
+    >>> header = pp.to_c(model, name="moons")
+    >>> "int moons_predict(const float *x)" in header
+    True
     """
     text: str = export(_exported(model, column_names), EXPORT_FORMATS["c"], path, name=name)
     return text
@@ -67,18 +123,18 @@ def to_sql(
     keys: str | Sequence[str] = (),
     column_names: Sequence[str] | None = None,
 ) -> str:
-    """Return the model as one SELECT statement, written to `path` where one is given.
+    """Return a fitted model as one SELECT statement, and write it to a file.
 
     Parameters
     ----------
     model : estimator or Pipeline
         A fitted classifier of planes, or a pipeline, as in `to_onnx`.
     path : path, optional
-        The file to write.
+        File to write.
     dialect : {"duckdb", "sqlite", "postgres"}, default="duckdb"
-        The database that is to run the statement.
+        Database that is to run the statement.
     table : str or sequence of str, default="rows"
-        The table of the rows; with a schema, ("schema", "table").
+        Table of the rows; with a schema, ("schema", "table").
     keys : str or sequence of str, optional
         Columns of the table that the statement hands on, such as an identifier.
     column_names : sequence of str, optional
@@ -88,8 +144,23 @@ def to_sql(
     Returns
     -------
     str
-        The statement. For each row of the table it gives the keys, `label`, and
+        Text of the statement. For each row of the table it gives the keys, `label`, and
         `probability_<class>` for each class; `score_<class>` where the model has no probabilities.
+
+    See Also
+    --------
+    to_onnx : The model as an ONNX graph.
+    to_c : The model as a header of C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
+    >>> statement = pp.to_sql(model, table="moons")
+    >>> "FROM" in statement and "label" in statement
+    True
     """
     options = {"dialect": dialect, "table": table, "keys": keys}
     text: str = export(_exported(model, column_names), EXPORT_FORMATS["sql"], path, **options)
@@ -97,7 +168,7 @@ def to_sql(
 
 
 def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
-    """What is exported of a classifier or pipeline."""
+    """Return the content of an export of a classifier or pipeline."""
     *scalers, classifier = _steps(model)
     layout, width = layout_of(classifier), width_of(classifier)
     if scalers and isinstance(scalers[0], TableRows):
@@ -112,7 +183,7 @@ def _exported(model: Any, column_names: Sequence[str] | None) -> Exported:
 
 
 def _check_only_numbers(layout: Layout) -> None:
-    """What scalers have made of a table can be exported if the classifier takes it as it is."""
+    """Refuse scalers before a classifier that takes tables, unless all columns are numbers."""
     if not layout.is_dense or layout.categories.width or layout.set_aside:
         raise ModelError(
             "scalers before a classifier that takes tables can be exported if all columns are "
@@ -140,7 +211,7 @@ def _steps(model: Any) -> Sequence[Any]:
 
 
 def _scaler(scaler: Any, n_columns: int) -> Scaler:
-    """What a fitted scaler does."""
+    """Return the map of a fitted scaler."""
     name, known = type(scaler).__name__, tuple(sklearn_scalers().values())
     if type(scaler) not in known:
         kinds = ", ".join(kind.__name__ for kind in known)

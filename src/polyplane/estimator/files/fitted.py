@@ -37,7 +37,7 @@ __all__ = [
 
 
 def fitted_of(estimator: Any) -> FittedModel:
-    """What an estimator has reached, or a view of it; in the middle of a fit, so far."""
+    """Return an estimator, or a view of it, as a fitted model; in the middle of a fit, so far."""
     training = training_of(estimator)
     layout = layout_of(estimator)
     names = vars(estimator).get("feature_names_in_") if layout is None else None
@@ -71,13 +71,13 @@ def estimator_of(model: FittedModel) -> Any:
     """A fitted estimator, whose training is still missing."""
     name = class_name_of(model.algorithm)
     need(name is not None, f"there is no algorithm {model.algorithm!r}")
-    machine: Any = getattr(polyplane, str(name))
-    need(machine in REGISTRY.values(), f"there is no algorithm {model.algorithm!r}")
+    estimator: Any = getattr(polyplane, str(name))
+    need(estimator in REGISTRY.values(), f"there is no algorithm {model.algorithm!r}")
     need(
-        issubclass(machine, PlanePrediction) == model.has_planes,
-        "a record is of another machine",
+        issubclass(estimator, PlanePrediction) == model.has_planes,
+        "a record is of another algorithm",
     )
-    made = machine(**model.parameters)
+    made = estimator(**model.parameters)
     _check_settings(made)
     made.classes_, made.n_features_in_ = model.labels, model.n_columns
     if model.names is not None:
@@ -102,7 +102,7 @@ def _check_settings(estimator: Any) -> None:
 
 
 def _check_found(estimator: Any, found: Mapping[str, Any]) -> None:
-    """What was 'auto' has been found, and is what the parameter could have been set to."""
+    """Check that each 'auto' was found, and that it is a value the parameter may have."""
     given, searched = estimator.get_params(deep=False), set(estimator.algorithm.searched)
     need(found.keys() <= searched, "settings were found of other parameters")
     need("auto" not in found.values(), "a setting has not been found")
@@ -129,8 +129,8 @@ def steps_of(model: Any) -> list[Any]:
 
 
 def scaler_of(scaler: Any) -> Scaler:
-    """What a fitted scaler of scikit-learn does."""
-    kinds = {machine: kind for kind, machine in sklearn_scalers().items()}
+    """Return the map of a fitted scaler of scikit-learn."""
+    kinds = {estimator: kind for kind, estimator in sklearn_scalers().items()}
     kind = kinds[type(scaler)]
     names = getattr(scaler, "feature_names_in_", None)
     n_rows = getattr(scaler, "n_samples_seen_", None)  # of columns with gaps, one for each
@@ -182,11 +182,11 @@ def sklearn_scaler_of(scaler: Scaler) -> Any:
 
 
 def _new_scaler(scaler: Scaler) -> Any:
-    machine = sklearn_scalers()[scaler.kind]
+    estimator = sklearn_scalers()[scaler.kind]
     if scaler.kind == "minmax":
-        return machine(feature_range=(scaler.low, scaler.high), clip=scaler.clips)
+        return estimator(feature_range=(scaler.low, scaler.high), clip=scaler.clips)
     if scaler.kind == "standard":
-        return machine(with_mean=scaler.shift is not None, with_std=scaler.scale is not None)
-    if scaler.clips and not hasattr(machine(), "clip"):
+        return estimator(with_mean=scaler.shift is not None, with_std=scaler.scale is not None)
+    if scaler.clips and not hasattr(estimator(), "clip"):
         raise ModelError("its scaler cuts values, which this scikit-learn cannot: upgrade it")
-    return machine(clip=True) if scaler.clips else machine()
+    return estimator(clip=True) if scaler.clips else estimator()

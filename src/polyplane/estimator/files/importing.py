@@ -40,10 +40,38 @@ PASSED_OVER = b"#", b"qid"  # in data, of which these rows are none
 
 
 def import_model(path: Any, n_features: int | None = None) -> Any:
-    """The model of a text file of LIBSVM or LIBLINEAR, as a fitted estimator.
+    r"""Return the model of a text file of LIBSVM or LIBLINEAR, as a fitted estimator.
 
-    n_features   columns of X, if there are more than the file shows: that of LIBSVM names only
-                 those which a support vector uses.
+    Parameters
+    ----------
+    path : path
+        File that `svm-train` or `train` wrote.
+    n_features : int, optional
+        Columns of X, if there are more than the file shows: that of LIBSVM names only those which a
+        support vector uses.
+
+    Returns
+    -------
+    LaSVMClassifier or PegasosClassifier
+        The fitted estimator: of LIBSVM the first, of LIBLINEAR the second.
+
+    See Also
+    --------
+    load : The model of a file of this library.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polyplane as pp
+    >>> head = "solver_type L2R_L2LOSS_SVC\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias -1\n"
+    >>> weights = "w\n0.5\n-0.25\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "linear.model")
+    ...     _ = path.write_text(head + weights)
+    ...     model = pp.import_model(path)
+    >>> model.predict([[1.0, 0.0], [0.0, 1.0]]).tolist()
+    [1, -1]
     """
     text = read_text_model(path)
     read = _of_libsvm if text.program == "LIBSVM" else _of_liblinear

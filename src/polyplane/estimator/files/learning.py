@@ -143,7 +143,7 @@ def _columns(kind: type[Columns], told: Any, model: FittedModel) -> Any:
     features: Any = model.features
     columns = kind.of_features(features, model.n_columns)
     is_mapped = isinstance(columns, MappedColumns)
-    need((told is not None) == is_mapped, "columns are of another machine")
+    need((told is not None) == is_mapped, "columns are of another algorithm")
     if isinstance(columns, MappedColumns):
         return columns.of_map(columns_in_training(columns.map, told))
     return columns
@@ -171,20 +171,20 @@ def _check_models(training: Any, estimator: Any, n_estimators: int) -> None:
 
 
 def _rule(model: Any, like: Any) -> Any:
-    """A rule is what the machine's steps read: of its kind, and of its kinds of numbers."""
+    """Return the rule that steps read, after checks of its kind and its kinds of numbers."""
     given = model.rule
     if isinstance(like, PolytopeRule):
-        need(given is None, "a rule is of another machine")
+        need(given is None, "a rule is of another algorithm")
         return like
     if given is None:
         need(like is None or model.n_steps == 0, "a rule is missing")
         return None
     is_known = like is not None and given.keys() == like._asdict().keys()
-    need(is_known, "a rule is of another machine")
+    need(is_known, "a rule is of another algorithm")
     for name, expected in like._asdict().items():
         is_flag, is_whole = isinstance(expected, bool), isinstance(expected, int)
-        need(isinstance(given[name], bool) == is_flag, "a rule is of another machine")
-        need(isinstance(given[name], int) or not is_whole, "a rule is of another machine")
+        need(isinstance(given[name], bool) == is_flag, "a rule is of another algorithm")
+        need(isinstance(given[name], int) or not is_whole, "a rule is of another algorithm")
     return type(like)(**given)
 
 
@@ -285,7 +285,7 @@ def _check_support(training: KernelTraining, estimator: Any, n_columns: int) -> 
         model.rule = _rule(model, rule)
         held, n_active = model.held, int(model.held.counts[ACTIVE])
         is_like = len(held.coef) == len(empty.coef) and len(held.scores) == len(empty.scores)
-        need(is_like, "a problem is of another machine")
+        need(is_like, "a problem is of another algorithm")
         need_within(held.place[held.active[:n_active]], 0, support.size, "a place is")
         need_within(held.place, 0, max(1, support.size), "an empty slot's place is")
         slots = {NOT_THERE, *held.active[:n_active].tolist()}

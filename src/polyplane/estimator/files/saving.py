@@ -51,7 +51,7 @@ FINISHED_PLANES = "prediction.planes.sums"  # an array of model files
 
 @dataclass
 class SavedModel:
-    """What a model file holds."""
+    """Content of a model file."""
 
     estimator: Any
     scaler: Any = None  # of columns, fitted
@@ -60,7 +60,7 @@ class SavedModel:
     version: str = polyplane.__version__  # of the program that wrote it
 
     def predictor(self) -> Any:
-        """What takes X as it comes."""
+        """Return the estimator or pipeline that takes X as it comes."""
         if self.scaler is None:
             give_layout(self.estimator, self.layout)
             return self.estimator
@@ -71,15 +71,73 @@ class SavedModel:
 
 
 def save(model: Any, path: Any, *, training: bool = True) -> None:
-    """Write a fitted model, or a pipeline of a scaler and one, to a file, whole or not at all.
+    """Write a fitted model, or a pipeline of a scaler and one, to a file.
 
-    Without `training` the file is smaller, and holds what predicts but cannot learn on.
+    The file is written whole or not at all.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted polyplane classifier, or a pipeline that ends with one.
+    path : path
+        File to write.
+    training : bool, default=True
+        Keep what further training needs. Without it the file is smaller, and holds a model that
+        predicts but cannot learn on.
+
+    See Also
+    --------
+    load : The model of a file.
+    to_onnx : The model for other programs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pp.save(model, Path(folder, "moons.model"))
+    ...     again = pp.load(Path(folder, "moons.model"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
     """
     write_model(_saved(model), path, training)
 
 
 def load(path: Any) -> Any:
-    """The model of a file, as it was saved."""
+    """Return the model of a file, as it was saved.
+
+    Parameters
+    ----------
+    path : path
+        File that `save` or `polyplane train` wrote. Reading it runs no code of the file.
+
+    Returns
+    -------
+    estimator or Pipeline
+        The fitted model.
+
+    See Also
+    --------
+    save : Write a model to a file.
+    import_model : The model of a file of LIBSVM or LIBLINEAR.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> import polyplane as pp
+    >>> X, y = make_moons(300, noise=0.1, random_state=0)
+    >>> model = pp.AMMClassifier(random_state=0).fit(X, y)
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pp.save(model, Path(folder, "moons.model"))
+    ...     pp.load(Path(folder, "moons.model"))
+    AMMClassifier(random_state=0)
+    """
     return read_model(path).predictor()
 
 
@@ -114,7 +172,7 @@ def write_model(saved: SavedModel, path: Any, training: bool = True) -> None:
 
 
 def fitted_model(saved: SavedModel) -> FittedModel:
-    """What predicts, as a file holds it."""
+    """Return the part of a model that predicts, as a file holds it."""
     fitted = fitted_of(view_of(saved.estimator))
     return replace(
         fitted,
@@ -146,7 +204,7 @@ def _contents(saved: SavedModel, training: bool) -> tuple[dict[str, Any], dict[s
 
 
 def read_model(path: Any) -> SavedModel:
-    """What a model file holds, once all of it has been looked at."""
+    """Return the content of a model file, after all of it was checked."""
     return _read_contents(*read_file(path), path)
 
 

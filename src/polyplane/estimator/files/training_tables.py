@@ -86,7 +86,7 @@ LEAST = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True)
 class Rule(Kind):
-    """What steps follow: numbers by name. Which these are the machine knows (`learning.py`)."""
+    """Settings of steps: numbers by name, which the algorithm knows (`learning.py`)."""
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
         return {name: _plain_number(one) for name, one in value._asdict().items()}
@@ -325,7 +325,7 @@ def _check_levels(table: LevelTable) -> None:
 
 @dataclass
 class PlaneState:
-    """What a training of planes keeps beside what the prediction part says."""
+    """State of a training of planes beside the prediction part."""
 
     seed: int
     constant: float
@@ -440,7 +440,7 @@ KERNEL_COURSE = Table(
 
 @dataclass
 class KernelState:
-    """What a training of kernels keeps beside what the prediction part says."""
+    """State of a training of kernels beside the prediction part."""
 
     seed: int
     cache_bytes: int

@@ -1,1 +1,1 @@
-"""What happens around any fit: progress, looks, interruptions, threads, memory, streams."""
+"""Parts around any fit: progress, looks, interruptions, threads, memory, streams."""

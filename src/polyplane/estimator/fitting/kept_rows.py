@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 __all__ = ["forget_rows", "give_rows", "keep_some_rows", "rows_kept_of"]
 
-MOST_KEPT = 512
+MAX_KEPT_ROWS = 512
 PLAIN = np.ndarray, sp.csr_matrix, sp.csr_array
 _KEPT: Any = weakref.WeakKeyDictionary()
 
@@ -22,7 +22,7 @@ def keep_some_rows(estimator: Any, X: Any) -> None:
     """Copy some rows of X, evenly spaced."""
     has_no_rows = getattr(X, "format", "csr") != "csr"  # of sparse matrices
     rows = sp.csr_matrix(X) if has_no_rows else X if hasattr(X, "shape") else np.asarray(X)
-    n_kept = min(rows.shape[0], MOST_KEPT)
+    n_kept = min(rows.shape[0], MAX_KEPT_ROWS)
     places = np.arange(n_kept) * rows.shape[0] // n_kept
     try:  # what is plain needs no search for the library that it comes from
         kept = rows[places] if type(rows) in PLAIN else _safe_indexing(rows, places)
@@ -32,7 +32,7 @@ def keep_some_rows(estimator: Any, X: Any) -> None:
 
 
 def forget_rows(estimator: Any) -> None:
-    """There are none of the fit that begins."""
+    """Remove the rows that were kept of the latest fit."""
     _KEPT.pop(estimator, None)
 
 

@@ -22,7 +22,19 @@ LOG_LOSS, HINGE, ERROR = "log_loss", "hinge", "error"
 
 
 class PassRecord(NamedTuple):
-    """What callbacks are given after a pass; by name of a set of rows, its loss and its error."""
+    """Record that callbacks get after a pass.
+
+    Attributes
+    ----------
+    n_iter : int
+        Number of passes completed.
+    losses : dict of str to float
+        Loss on each set of `eval_set`, by its name.
+    errors : dict of str to float
+        Share of wrong rows of each set, by its name.
+    seconds : float
+        Time since `fit` or `resume` began to train.
+    """
 
     n_iter: int  # passes completed
     losses: Mapping[str, float]
@@ -41,7 +53,7 @@ class EvalSet(NamedTuple):
 
 
 class PassWatch:
-    """What is looked at after each pass."""
+    """Sets of rows and callbacks that are looked at after each pass."""
 
     def __init__(self, sets: Sequence[EvalSet], callbacks: Sequence[Callback]) -> None:
         self.sets = {f"valid_{k}": one for k, one in enumerate(sets)}

@@ -38,7 +38,7 @@ def restoring(estimator: Any) -> Iterator[None]:
 
 
 def training_of(estimator: Any) -> Any:
-    """What `fit` and `partial_fit` take up again; None before the first."""
+    """Return the training that `fit` and `partial_fit` continue; None before the first."""
     return vars(estimator).get("_training")
 
 
@@ -49,7 +49,7 @@ def check_fitted(estimator: Any) -> None:
 
 
 def check_can_resume(estimator: Any, is_interrupted: bool) -> None:
-    """There must be something left to do."""
+    """Refuse to resume a fit that is complete."""
     if not is_interrupted:
         raise ValueError(
             f"{type(estimator).__name__} has no interrupted fit of this kind to resume: call fit, "

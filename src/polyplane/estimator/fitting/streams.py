@@ -36,7 +36,7 @@ Estimator = TypeVar("Estimator")
 
 @dataclass
 class StreamCourse:
-    """How far training from a stream has come."""
+    """Position of a training in its stream."""
 
     seed: int  # of the order of rows
     n_passes: int = 0  # completed
@@ -45,7 +45,7 @@ class StreamCourse:
 
 @runtime_checkable
 class RowStream(Protocol):
-    """What `polyplane.stream` returns, or what is like it; asking loads no reader."""
+    """Protocol of what `polyplane.stream` returns; asking for it loads no reader."""
 
     @property
     def is_once(self) -> bool:
@@ -81,7 +81,7 @@ def fit_stream(
 
 
 class _Asked(NamedTuple):
-    """What a fit is to be looked at with."""
+    """Arguments of a fit that concern evaluations and callbacks."""
 
     eval_set: Any
     callbacks: Any
@@ -129,7 +129,7 @@ def _fit_stream(
 
 
 def stream_course_of(model: Any) -> StreamCourse | None:
-    """How far training from a stream has come, where it was interrupted."""
+    """Return the position in its stream of a training that was interrupted."""
     course: StreamCourse | None = vars(model).get("_stream_course")
     return course
 
@@ -140,7 +140,7 @@ def give_stream_course(model: Any, course: StreamCourse) -> None:
 
 
 def forget_stream(model: Any) -> None:
-    """How far training from a stream had come no longer matters."""
+    """Remove the position in the stream."""
     vars(model).pop("_stream_course", None)
 
 
@@ -192,7 +192,7 @@ def check_alone(model: Any, **given: Any) -> None:
 
 
 def _check_streamable(model: Any, stream: RowStream) -> None:
-    """What `partial_fit` does not refuse by itself."""
+    """Refuse streams and settings that `partial_fit` does not refuse by itself."""
     name = type(model).__name__
     if not hasattr(model, "partial_fit"):
         raise ValueError(f"{model!r} has no partial_fit, which a stream needs: read all rows.")

@@ -1,1 +1,1 @@
-"""What users hand in: matrices, tables, labels and weights, checked once."""
+"""Checks of the input of users: matrices, tables, labels and weights."""

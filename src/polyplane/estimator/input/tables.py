@@ -49,7 +49,7 @@ class TableRows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def layout_of(estimator: Any) -> Layout | None:
-    """How the columns of a table become those of X; None where X was no table."""
+    """Return the layout of the table X; None where X was no table."""
     layout: Layout | None = vars(estimator).get("layout_")
     return layout
 
@@ -67,7 +67,7 @@ def without_layout(estimator: Any) -> Any:
 
 
 def width_of(estimator: Any) -> int:
-    """Columns of the rows that the machine sees: those of X, or those its layout makes."""
+    """Return the number of columns the algorithm sees: those of X, or those its layout makes."""
     layout = layout_of(estimator)
     return int(estimator.n_features_in_) if layout is None else layout.width
 

@@ -1,4 +1,4 @@
-"""What users hand in, checked once and turned into what the engine reads, without a copy."""
+"""Checks of the input of users, which becomes what the engine reads, without a copy."""
 
 from typing import Any
 
@@ -175,7 +175,7 @@ def _takes(estimator: Any, X: Any, reset: bool) -> bool:
 
 
 def _meet_columns(estimator: Any, X: Any) -> None:
-    """What `validate_data` notes of plain rows: they have no names."""
+    """Note the number of columns of plain rows, as `validate_data` does; they have no names."""
     estimator.n_features_in_ = X.shape[1]
     vars(estimator).pop("feature_names_in_", None)
 
@@ -197,7 +197,7 @@ def _named_rows(estimator: Any, X: Any, constant: float) -> Rows:
         sizes: Any = abs(X).max(axis=0)  # of sparse rows, sparse
         largest = sizes.toarray() if sp.issparse(X) else sizes
         name = layout.feature_names[int(largest.argmax())]
-        raise ValueError(f"{error} This is said of column {name!r}.") from None
+        raise ValueError(f"{error} The column is {name!r}.") from None
 
 
 def _as_wide(estimator: Any, X: Any) -> Any:

@@ -3,7 +3,7 @@
 In a round several learners go on from the same model, each over partitions of its own, one after
 the other; `engine/planes/mixing.py` makes one of what they reach. Every function here, and every
 `Journey`, leaves what it is given as it was and gives the same bits for the same arguments, so that
-whoever runs them may run them again, elsewhere. A learner alone is the machine as it is: nothing is
+whoever runs them may run them again, elsewhere. A learner alone is the estimator: nothing is
 mixed.
 """
 
@@ -47,7 +47,7 @@ __all__ = [
 
 
 class Began(NamedTuple):
-    """What is remembered of a model before the round."""
+    """Facts about a model before the round."""
 
     n_steps: int
     n_created: float  # planes
@@ -62,71 +62,71 @@ class Along(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What one learner, or several together, reached in a round."""
+    """Result of a round, of one learner or of several together."""
 
     shares: Sequence[Share]  # of the models
     n_created: Sequence[float]  # planes of each model, before the round
     generators: Sequence[Any]  # their states, of the first learner
 
 
-def begun(machine: Any, X: Any, y: Any, classes: Array, n_columns: int) -> bool:
+def begun(estimator: Any, X: Any, y: Any, classes: Array, n_columns: int) -> bool:
     """Let an estimator meet rows before the first round; return whether all its models have begun.
 
     A model begins when it meets a row that it will visit: one of a pair of classes needs a row of
     one of them. No row is learned.
     """
-    with writing(machine), restoring(machine):
-        check_parameters(machine)
-        before: PlaneTraining | None = training_of(machine)
-        rows = machine.read_rows(_as_wide(X, n_columns), y, classes, before)
-        job = job_of(machine, {})
+    with writing(estimator), restoring(estimator):
+        check_parameters(estimator)
+        before: PlaneTraining | None = training_of(estimator)
+        rows = estimator.read_rows(_as_wide(X, n_columns), y, classes, before)
+        job = job_of(estimator, {})
         training, _ = meet_rows(job, before or new_training(job, rows), rows)
-        machine.become(training)
+        estimator.become(training)
         return has_begun(training)
 
 
-def begun_by_sample(machine: Any, X: Any, y: Any, n_columns: int, census: Census) -> None:
+def begun_by_sample(estimator: Any, X: Any, y: Any, n_columns: int, census: Census) -> None:
     """Begin a training as `fit` does, of the rows counted, of which these are some or all.
 
     Settings that are 'auto', maps of columns and first planes are found on these. No row is
     learned.
     """
-    with writing(machine), restoring(machine):
-        check_parameters(machine)
-        rows = machine.read_rows(_as_wide(X, n_columns), y, census.labels, None)
-        visited = census.without_weight(machine.class_weight)
-        if machine.algorithm.is_soft:
+    with writing(estimator), restoring(estimator):
+        check_parameters(estimator)
+        rows = estimator.read_rows(_as_wide(X, n_columns), y, census.labels, None)
+        visited = census.without_weight(estimator.class_weight)
+        if estimator.algorithm.is_soft:
             rows = rows._replace(data=mean_weight_is_one(rows.data))
-        found = machine.algorithm.search(job_of(machine, {}), rows)
+        found = estimator.algorithm.search(job_of(estimator, {}), rows)
         is_all = rows.data.labels.size == int(census.n_rows.sum())
-        training = begin_by_sample(job_of(machine, found), rows, visited, is_all)
+        training = begin_by_sample(job_of(estimator, found), rows, visited, is_all)
         training.found = found
-        machine.become(training)
+        estimator.become(training)
 
 
 def completed(model: PackedModel, X: Any, y: Any) -> PackedModel:
     """The model after its last round, as `fit` leaves it."""
-    machine = unpacked(model)
-    with writing(machine):
-        training = training_of(machine)
-        seen = _seen(machine, X, y)
+    estimator = unpacked(model)
+    with writing(estimator):
+        training = training_of(estimator)
+        seen = _seen(estimator, X, y)
         members = weighty(np.arange(seen.labels.size, dtype=np.int32), seen.weights)
-        machine.family.complete(job_of(machine, training.found), training, seen, members)
-    return packed(machine)
+        estimator.family.complete(job_of(estimator, training.found), training, seen, members)
+    return packed(estimator)
 
 
-def count_passes(machine: Any) -> int:
-    """How many passes over the rows are set, or were found."""
-    return int(job_of(machine, training_of(machine).found).settings.max_iter)
+def count_passes(estimator: Any) -> int:
+    """Return the number of passes over the rows, as it was set or found."""
+    return int(job_of(estimator, training_of(estimator).found).settings.max_iter)
 
 
-def writes_rows_out(machine: Any) -> bool:
+def writes_rows_out(estimator: Any) -> bool:
     """Return True if rows as its steps see them are others than those that it is given."""
-    return bool(machine.algorithm.columns.writes_rows_out)
+    return bool(estimator.algorithm.columns.writes_rows_out)
 
 
 class Task(NamedTuple):
-    """What a learner knows of itself when it sets out."""
+    """Facts that a learner gets at the start of a round."""
 
     learner: int  # its number
     rows: Census  # of the partitions that it visits
@@ -137,15 +137,15 @@ WHOLE = Piece()
 
 
 class Journey:
-    """A learner in a round, where it is: its machine is open, and goes on from row to row.
+    """A learner in a round, where it is: its estimator learns on from row to row.
 
     What it starts from stays as it was. Between tasks a learner travels as `Along`.
     """
 
     def __init__(self, start: PackedModel | Along) -> None:
-        self._machine = unpacked(start.model if isinstance(start, Along) else start)
-        self._training: PlaneTraining = training_of(self._machine)
-        self._job = job_of(self._machine, self._training.found)
+        self._estimator = unpacked(start.model if isinstance(start, Along) else start)
+        self._training: PlaneTraining = training_of(self._estimator)
+        self._job = job_of(self._estimator, self._training.found)
         if isinstance(start, Along):
             self._origins, self._began = start.origins, start.began
         else:
@@ -163,7 +163,7 @@ class Journey:
 
         At the first, with its `task`, its order and its schedule become its own.
         """
-        self.visit_seen(_seen(self._machine, X, y), task, piece)
+        self.visit_seen(_seen(self._estimator, X, y), task, piece)
 
     def visit_seen(
         self,
@@ -172,20 +172,20 @@ class Journey:
         piece: Piece = WHOLE,
     ) -> None:
         """Learn rows that are `as_seen` already."""
-        with writing(self._machine):
+        with writing(self._estimator):
             learner = 0 if task is None else task.learner
             if task is not None:
-                rows = task.rows.without_weight(self._machine.class_weight)
+                rows = task.rows.without_weight(self._estimator.class_weight)
                 join_round(self._job, self._training, rows, piece.n_pieces, task.moment)
             origins = pass_over_piece(self._job, self._training, seen, learner, piece)
         self._origins = [_composed(*pair) for pair in zip(self._origins, origins, strict=True)]
 
     def along(self) -> Along:
         """The learner, to go on elsewhere: not here, since it has the arrays of this one."""
-        return Along(packed(self._machine), self._origins, self._began)
+        return Along(packed(self._estimator), self._origins, self._began)
 
     def shares(self) -> Shares:
-        """What it brings to the mixture at the end of the round."""
+        """Return the learner's share of the mixture at the end of the round."""
         models = self._training.models
         made = [
             share_of_model(self._job, one, origin, began.n_steps)
@@ -196,9 +196,9 @@ class Journey:
 
     def alone(self, moment: Moment) -> PackedModel:
         """The model after a round that one learner made."""
-        with writing(self._machine):
+        with writing(self._estimator):
             end_round(self._job, self._training, (), moment)
-        return packed(self._machine)
+        return packed(self._estimator)
 
 
 def as_seen(model: PackedModel, X: Any, y: Any) -> TrainingData:
@@ -216,20 +216,20 @@ def mixed_shares(first: Shares, second: Shares, alike: float) -> Shares:
 
 
 def next_model(before: PackedModel, reached: Shares, moment: Moment) -> PackedModel:
-    """What the next round begins with: mixed, and pruned as the machine prunes."""
+    """Return the model of the next round: mixed, and pruned as the algorithm prunes."""
     _check_sound(reached)
-    machine = unpacked(before)
-    training: PlaneTraining = training_of(machine)
-    job = job_of(machine, training.found)
+    estimator = unpacked(before)
+    training: PlaneTraining = training_of(estimator)
+    job = job_of(estimator, training.found)
     n_before = [model.n_steps for model in training.models]
     learned = zip(training.models, reached.shares, reached.generators, strict=True)
-    with writing(machine):
+    with writing(estimator):
         for model, share, state in learned:
             model.generator.bit_generator.state = state
             if share.weight > 0:
                 take_share(job, model, share)
         end_round(job, training, n_before, moment)
-    return packed(machine)
+    return packed(estimator)
 
 
 def mixed_model(
@@ -264,11 +264,11 @@ def _composed(before: Array, since: Array) -> Array:
     return composed
 
 
-def _seen(machine: Any, X: Any, y: Any) -> TrainingData:
+def _seen(estimator: Any, X: Any, y: Any) -> TrainingData:
     """Rows as steps see them. All classes and columns must be known by now."""
-    training: PlaneTraining = training_of(machine)
-    with writing(machine):
-        rows = machine.read_rows(_as_wide(X, width_of(machine)), y, None, training)
+    training: PlaneTraining = training_of(estimator)
+    with writing(estimator):
+        rows = estimator.read_rows(_as_wide(X, width_of(estimator)), y, None, training)
     known = training.labels
     if rows.labels.size > known.size:
         raise ValueError(f"y holds labels that are new: {rows.labels[known.size :].tolist()}")

@@ -42,7 +42,7 @@ __all__ = [
 
 
 class Scaling(NamedTuple):
-    """What a step of a pipeline makes of x: (x - shift) / divisor, kept within limits."""
+    """Map of a step of a pipeline: (x - shift) / divisor, kept within limits."""
 
     shift: Array | None  # [column] float64; None: nothing is taken away
     divisor: Array | None  # [column] float64; None: nothing is divided
@@ -50,7 +50,7 @@ class Scaling(NamedTuple):
 
     @property
     def keeps_zeros(self) -> bool:
-        """Whether sparse rows stay sparse."""
+        """Return True if sparse rows stay sparse."""
         return self.shift is None
 
 
@@ -215,7 +215,7 @@ def formula_of(record: KernelRecord) -> Any:
 
 
 def support_of(record: KernelRecord, n_columns: int) -> Support:
-    """The support vectors of a kernel machine."""
+    """The support vectors of a kernel model."""
     if record.support.size == 0:
         nothing = np.zeros((1, n_columns), np.float32), np.zeros(1, np.float32)
         return Support(*nothing, np.zeros((1, len(record.expansions))))

@@ -27,7 +27,7 @@ def exported_of(
     column_names: Sequence[str],
     table: TableInput | None = None,
 ) -> Exported:
-    """What is exported of a model behind some scalers; columns may have no names.
+    """Return the content of an export of a model behind some scalers.
 
     Where the model was learned from a table, names are those of the columns that are read.
     """
@@ -62,7 +62,7 @@ def exported_of(
 
 
 def _scaling(scaler: Scaler) -> Scaling:
-    """What a scaler does, as (x - shift) / divisor."""
+    """Return the map of a scaler as (x - shift) / divisor."""
     limits = (scaler.low, scaler.high) if scaler.clips else None
     scale = None if scaler.scale is None else scaler.scale.astype(np.float64)
     shift = None if scaler.shift is None else scaler.shift.astype(np.float64)

@@ -38,7 +38,7 @@ class TableColumn:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether it holds numbers that need double precision."""
+        """Return True if the column holds numbers that need double precision."""
         return self.kind == NUMBER and (self.origin, self.unit) != (0.0, 1.0)
 
 
@@ -75,7 +75,7 @@ class TableInput:
 
     @property
     def is_of_numbers(self) -> bool:
-        """Whether rows of float32 are all that is read."""
+        """Return True if rows of float32 are all that is read."""
         return all(column.kind == NUMBER and not column.is_scaled for column in self.columns)
 
     @property
@@ -100,5 +100,5 @@ class TableInput:
 
     @property
     def sets_no_more(self) -> bool:
-        """Whether X is the numbers alone."""
+        """Return True if X is the numbers alone."""
         return self.width == self.n_numbers == len(self.columns)

@@ -1,4 +1,4 @@
-"""What a model of LIBLINEAR's `train` says.
+"""Reader of models that LIBLINEAR's `train` writes.
 
 Keys     `solver_type`, `nr_class`, `label`, `nr_feature`, `bias` (the value of a last feature that
          all rows have; none if it is negative).

@@ -1,4 +1,4 @@
-"""What a model of LIBSVM's `svm-train` says.
+"""Reader of models that LIBSVM's `svm-train` writes.
 
 Keys     `svm_type`, `kernel_type` and its numbers, `nr_class`, `total_sv`, `label`, `nr_sv` (how
          many vectors each class has, which stand together in that order) and `rho` (of each pair
@@ -52,7 +52,7 @@ class SvmText:
         return np.repeat(np.arange(self.labels.size, dtype=np.int32), np.diff(self.starts))
 
     def pair(self, i: int, j: int) -> tuple[Array, Array, float]:
-        """What the pair i < j has: vectors, their coefficients, and rho."""
+        """Return vectors, coefficients and rho of the pair i < j."""
         of_i, of_j = (np.arange(self.starts[k], self.starts[k + 1]) for k in (i, j))
         coefs = np.concatenate([self.coefs[of_i, j - 1], self.coefs[of_j, i]])
         place = i * self.labels.size - i * (i + 1) // 2 + j - i - 1

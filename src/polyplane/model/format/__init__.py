@@ -1,1 +1,1 @@
-"""What model files hold: tables of records, and checks of what comes from a file."""
+"""Content of model files: tables of records, and checks of what comes from a file."""

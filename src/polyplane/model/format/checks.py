@@ -1,4 +1,4 @@
-"""What is demanded of numbers and arrays that come from a file."""
+"""Checks of numbers and arrays that come from a file."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ LARGEST_COUNT = 1 << 62
 
 
 class Unsound(ValueError):
-    """What a file holds is no model."""
+    """Error for the content of a file that is no model."""
 
 
 def need(is_so: Any, words: str) -> None:

@@ -40,7 +40,25 @@ DTYPES = {code: np.dtype(name) for name, code in CODES.items()}
 
 
 class ModelError(ValueError):
-    """A model that cannot be written, or a file that holds none: one sentence says why."""
+    """Error for a model that cannot be written, or for a file that holds none.
+
+    Parameters
+    ----------
+    problem : str
+        Words that say what is wrong.
+    path : path, optional
+        File that was read or written.
+
+    See Also
+    --------
+    load : Reads a model file, or raises this error.
+
+    Examples
+    --------
+    >>> import polyplane as pp
+    >>> print(pp.ModelError("the file is not a model", "clicks.model"))
+    clicks.model: the file is not a model
+    """
 
     def __init__(self, problem: str, path: Any = None) -> None:
         super().__init__(problem if path is None else f"{os.fspath(path)}: {problem}")

@@ -416,7 +416,10 @@ def _check_model(model: FittedModel) -> None:
     if isinstance(record, KernelRecord):
         need(features is None, "support vectors have features")
         need(record.kernel.n_columns == n_columns, "the number of columns is unclear")
-        need(record.decomposition.kind != "joint", "a kernel machine of all classes at once")
+        need(
+            record.decomposition.kind != "joint",
+            "an algorithm of kernels with all classes in one problem",
+        )
         return
     need(features is not None, "planes have no features")
     assert features is not None
@@ -495,7 +498,7 @@ def read_prediction(values: dict[str, Any], source: Reader) -> FittedModel:
 
 @contextlib.contextmanager
 def refusing(path: Any) -> Iterator[None]:
-    """What goes wrong while a file is put together is a sentence about the file."""
+    """Raise any error while a file is put together as one sentence about the file."""
     try:
         yield
     except Exception as error:

@@ -58,7 +58,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a field holds; the simplest kinds are JSON as they are."""
+    """Kind of a field; the simplest kinds are JSON as they are."""
 
     def write(self, value: Any, path: str, out: Writer) -> Any:
         """The value as JSON; arrays go to `out`."""
@@ -185,7 +185,7 @@ def _text_type(labels: Array) -> str:
 
 
 def _texts(values: list[Any], kind: str) -> Array:
-    """As wide as they were unless that is absurd."""
+    """Return texts as wide as they were, unless that is absurd."""
     need(all(isinstance(value, str) for value in values), "a label is not a text")
     if kind == "text":
         return np.array(values, object)
@@ -263,7 +263,7 @@ class Table:
     check: Callable[[Any], None] = lambda record: None  # what the fields cannot say
 
     def attribute(self, name: str) -> str:
-        """What the record calls a field."""
+        """Return the name of a field in the record."""
         return self.attributes.get(name, name)
 
     def write(self, record: Any, path: str, out: Writer) -> dict[str, Any]:

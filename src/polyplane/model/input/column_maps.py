@@ -1,4 +1,4 @@
-"""How a classifier sees the columns of X, so that nobody has to scale them first.
+"""Maps of the columns of X for a classifier, so that nobody has to scale them first.
 
 Kinds    as-is    columns are left alone, all of them
          plain    real columns are standardised
@@ -81,9 +81,10 @@ LEAST_MEAN, LEAST_POSITIVE = (
     0.1,
     0.9,
 )  # deviations, and share of columns: ink and counts have no sign
-MOST_ALIKE = 100.0  # times as large are most columns as others if all are of one kind
+# Columns are of one kind if most of them are at most so many times as large as others.
+MAX_SIZE_RATIO_OF_ONE_KIND = 100.0
 LEAST_DEVIATION = 1e-30  # below that a column counts as constant: its factor would overflow
-VERY_WIDE = 200  # columns, of which only those in use get features if that is at most half
+MIN_WIDE_COLUMNS = 200  # columns, of which only those in use get features if that is at most half
 ROWS_LOOKED_AT = 20_000
 MOST_CATEGORIES = 8
 MOST_TURNED = 32  # real columns: directions through more cost much and were never of use
@@ -101,7 +102,7 @@ class _Level(NamedTuple):
 
 
 class _Column(NamedTuple):
-    """How a column is mapped before its length is settled; without arguments, not at all."""
+    """Map of a column before its length is settled; without arguments, the column is left out."""
 
     shift: float = 0.0
     factor: float = 0.0
@@ -112,7 +113,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """What columns become for the planes of a training, and how these planes apply to X.
+    """Map of columns for the planes of a training, and of these planes back to X.
 
     The map for finished planes (`of_prediction`) is one, too, that has hats at all knots.
     """
@@ -368,7 +369,7 @@ def _turned(rows: Any, turn: Turn | None) -> Any:
 
 
 def _values_at_knots(table: LevelTable, j: int, planes: Array) -> Array:
-    """What planes over the features of column j score at each of its knots."""
+    """Return the scores of planes over the features of column j at each of its knots."""
     first, end = table.knot_starts[j : j + 2]
     knots = table.knots[first:end].astype(np.float64)
     values: Array = np.outer((knots - table.shifts[j]) * table.factors[j], planes[j])
@@ -416,7 +417,7 @@ def _places(used: Array, columns: Array) -> tuple[Array, Array]:
 
 def _few_in_use(rows: Any, n_columns: int) -> Array | None:
     """The columns in use of CSR rows, if they are at most half of very many."""
-    if not isinstance(rows, CsrRows) or n_columns <= VERY_WIDE:
+    if not isinstance(rows, CsrRows) or n_columns <= MIN_WIDE_COLUMNS:
         return None
     is_used = np.zeros(n_columns, bool)
     is_used[rows.columns] = True
@@ -518,7 +519,7 @@ def _is_tabular(statistics: ColumnStatistics, n_rows: int) -> bool:
     is_dense = n_nonzero.sum() >= LEAST_TABULAR_SHARE * n_rows * n_nonzero.size
     is_positive = statistics.mean[is_real] > LEAST_MEAN * statistics.deviation[is_real]
     is_of_both_signs = is_dense and is_positive.mean() < LEAST_POSITIVE
-    return bool(large > MOST_ALIKE * small) or is_of_both_signs
+    return bool(large > MAX_SIZE_RATIO_OF_ONE_KIND * small) or is_of_both_signs
 
 
 def _root_mean_square_length(statistics: ColumnStatistics) -> float:
@@ -540,7 +541,7 @@ def _values(rows: Any, order: Array, n_columns: int) -> Array:
 
 
 def _column(kind: str, statistics: ColumnStatistics, j: int, values: Array, scores: str) -> _Column:
-    """What becomes of column j, of which some values are given unless it can only be plain."""
+    """Return the map of column j; values are given unless it can only be plain."""
     mean, deviation = float(statistics.mean[j]), float(statistics.deviation[j])
     if deviation < LEAST_DEVIATION:
         return _Column()
@@ -597,7 +598,7 @@ def _shares_of_hats(kind: str, n_knots: int) -> dict[int, float]:
 
 
 def _knots(counts: Array, n_most: int) -> Array:
-    """Which of some values, met so many times each, are knots."""
+    """Return the positions of the values that are knots, by the number of rows of each value."""
     if counts.size <= n_most:
         return np.arange(counts.size)
     n_rows = int(counts.sum())

@@ -34,7 +34,7 @@ OF_COLUMNS = Numbers("float32|float64", ("column",))
 
 @dataclass(frozen=True)
 class Scaler:
-    """What a fitted scaler does, and what it needs to be fitted further."""
+    """Map of a fitted scaler, and what it needs to be fitted further."""
 
     kind: str
     n_columns: int

@@ -1,1 +1,1 @@
-"""Kernel machines once trained: formulas of kernels, their values, and what scores rows."""
+"""Trained kernel models: formulas of kernels, their values, and what scores rows."""

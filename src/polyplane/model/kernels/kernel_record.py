@@ -26,7 +26,7 @@ ROWS_WORTH_A_THREAD = 512
 
 
 class Expansion(NamedTuple):
-    """What one problem has reached: f(x) = sum_i coef_i K(x_i, x) + intercept."""
+    """Result of one problem: f(x) = sum_i coef_i K(x_i, x) + intercept."""
 
     place: Array  # [vector] int32: among the support rows
     coef: Array  # [vector] float64
@@ -66,7 +66,7 @@ class KernelRecord:
         return out
 
     def leads(self, rows: Rows, order: Array, n_jobs: int = 1) -> Array:
-        """How far each problem's second side leads on each row of `order`."""
+        """Return the lead of each problem's second side on each row of `order`."""
         sizes = [expansion.place.size for expansion in self.expansions]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         place = np.concatenate([expansion.place for expansion in self.expansions])

@@ -42,7 +42,7 @@ class KernelRows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(self.lengths)
 
     def chosen(self, which: Array) -> "KernelRows":
@@ -82,7 +82,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def without_offset(self) -> "Kernel":
-        """The kernel alone, as finished machines see it."""
+        """The kernel alone, as finished models see it."""
 
 
 def kernel_block(

@@ -1,4 +1,4 @@
-"""How leads of problems become scores of classes: one entry for each rule, in four languages.
+"""Rules that make scores of classes of leads of problems: one entry each, in four languages.
 
 ovr     for each class a lead over the rest: that is its score
 margin  each pair's lead, cut to [-1, 1], is added to one class and taken from the other
@@ -23,7 +23,8 @@ __all__ = ["RULES", "DecisionRule", "rule_of"]
 
 TIE_BREAK = 0.2  # most that leads can add to votes, which differ by one half at least
 MOST_LOG = 700.0  # whose exponential is finite
-DOUBT = 0.05  # a pair that is sure and wrong must not outweigh all others: its log is -3, not -lead
+# A pair that is sure and wrong must not outweigh all others: its log is -3, not -lead.
+PAIR_SMOOTHING = 0.05
 AddedUp = Callable[[Any, Any], Any]  # of gains of second and of first sides, scores of classes
 Bounds = Callable[[str, float, float], str]  # SQL of a value that is kept within two numbers
 
@@ -160,14 +161,17 @@ class Soft(DecisionRule):
     def scores(self, leads: Array, added_up: AddedUp, n_classes: int) -> Array:
         wide = leads.astype(np.float64)
         scores: Array = added_up(
-            np.log(DOUBT + special.expit(wide)), np.log(DOUBT + special.expit(-wide))
+            np.log(PAIR_SMOOTHING + special.expit(wide)),
+            np.log(PAIR_SMOOTHING + special.expit(-wide)),
         )
         return scores
 
     def onnx(self, graph: Any, leads: str, kind: type, added_up: AddedUp, n_classes: int) -> str:
         wide = graph.cast(leads, np.float64)
         second, first = (
-            graph.add("Log", graph.add("Add", graph.add("Sigmoid", lead), np.float64(DOUBT)))
+            graph.add(
+                "Log", graph.add("Add", graph.add("Sigmoid", lead), np.float64(PAIR_SMOOTHING))
+            )
             for lead in (wide, graph.add("Neg", wide))
         )
         scores: str = added_up(second, first)
@@ -175,11 +179,13 @@ class Soft(DecisionRule):
 
     def sql(self, lead: str, bounds: Bounds, n_classes: int) -> tuple[str, str]:
         near = bounds(lead, -MOST_LOG, MOST_LOG)
-        second, first = (f"LN({DOUBT:e} + 1e0 / (1e0 + EXP({sign}{near})))" for sign in ("-", ""))
+        second, first = (
+            f"LN({PAIR_SMOOTHING:e} + 1e0 / (1e0 + EXP({sign}{near})))" for sign in ("-", "")
+        )
         return second, first
 
     def c_constants(self, n_classes: int) -> dict[str, Any]:
-        return {"DOUBT": np.float64(DOUBT)}
+        return {"DOUBT": np.float64(PAIR_SMOOTHING)}
 
 
 RULES: dict[str, DecisionRule] = {

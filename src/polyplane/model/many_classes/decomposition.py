@@ -1,4 +1,4 @@
-"""How models of a few classes each make one classifier of many.
+"""Decomposition of many classes into problems of a few classes each.
 
 joint   one model of all classes; a class scores what its group of planes scores
 ovr     for each class a model of it against the rest; a class scores its lead over the rest
@@ -25,12 +25,12 @@ REST = -1  # the side of a problem that stands for no class of its own
 
 
 class Problem(NamedTuple):
-    """What one model tells apart: the class of each of its codes; nothing if it is all of them."""
+    """Classes that one model tells apart, by its codes; nothing if it is all of them."""
 
     classes: tuple[int, ...] = ()
 
     def codes(self, n_classes: int) -> Array:
-        """What the model calls each class."""
+        """Return the model's code of each class."""
         if not self.classes:
             return np.arange(n_classes, dtype=np.int32)
         others = 0 if REST in self.classes else LEFT_OUT
@@ -41,7 +41,7 @@ class Problem(NamedTuple):
         return codes
 
     def n_codes(self, n_classes: int) -> int:
-        """How many the model tells apart: always two at least, the second may not be met yet."""
+        """Return the number of codes: always two at least, the second may not be met yet."""
         return len(self.classes) or max(2, n_classes)
 
 
@@ -54,7 +54,7 @@ class Decomposition(NamedTuple):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Return the number of classes."""
         return len(self.ranks)
 
     @property
@@ -67,7 +67,7 @@ class Decomposition(NamedTuple):
         return [self.problem_at(place) for place in range(self.n_problems())]
 
     def n_problems(self) -> int:
-        """How many there are."""
+        """Return the number of problems."""
         n = max(2, self.n_classes)
         return {"joint": 1, "ovo": n * (n - 1) // 2, "ovr": n if n > 2 else 1}[self.kind]
 
@@ -105,7 +105,7 @@ class Decomposition(NamedTuple):
         return self._of_leads(group_scores[:, 1::2] - group_scores[:, ::2])
 
     def scores_of_leads(self, leads: Array) -> Array:
-        """How far the second side of each problem leads, by row of X, made scores of classes."""
+        """Return scores of classes of the leads of second sides, by row of X."""
         if not self.is_joint:
             return self._of_leads(leads)
         scores = np.zeros((len(leads), self.n_classes), leads.dtype)
@@ -117,7 +117,7 @@ class Decomposition(NamedTuple):
         return rule.scores(by_row.T, self._added_up, self.n_classes)
 
     def _added_up(self, for_second: Array, for_first: Array | None) -> Array:
-        """What problems, by rows, give to the classes of their sides, made scores of classes.
+        """Return scores of classes, added up of what problems give to their sides, by rows.
 
         In the order of the problems: a matrix product, or a sum in another order, would round a
         row differently in other company. Pairs (0, b), (1, b), ... stand side by side, and only

@@ -54,7 +54,7 @@ class Axis:
     is_log: bool = False
 
     def share(self, value: float) -> float:
-        """How far along the axis a value is, from 0 to 1."""
+        """Return the position of a value on the axis, from 0 to 1."""
         if self.is_log:
             value, low, high = (math.log10(v) for v in (value, self.low, self.high))
         else:

@@ -57,7 +57,7 @@ def chance(p: float | None) -> str:
 
 
 def kind_of(name: str, content: Content) -> str:
-    """How the style shows an algorithm."""
+    """Return the style of an algorithm."""
     return "best" if name == content["best"] else "beside" if name == content["beside"] else ""
 
 

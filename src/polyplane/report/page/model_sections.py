@@ -57,7 +57,7 @@ def history(content: Content) -> str:
 
 
 def planes(content: Content) -> str:
-    """What each plane is for."""
+    """Return the section about planes: the rows of each, its weights, its picture."""
     found = content.get("planes")
     if not found:
         return "<p>No algorithm with planes was trained.</p>"

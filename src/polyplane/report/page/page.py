@@ -95,7 +95,7 @@ def _foot(content: Mapping[str, Any]) -> str:
 
 
 def _data(content: Mapping[str, Any]) -> str:
-    """What the script draws, in letters that cannot end it."""
+    """Return the data of the script as JSON, in letters that cannot end the script."""
     wanted = {key: content.get(key) for key in ("regions", "rows")}
     return json.dumps(_finite(wanted), allow_nan=False).replace("<", "\\u003c")
 

@@ -49,7 +49,7 @@ def facts_of(content: Content) -> str:
 
 
 def notes_of(content: Content) -> str:
-    """What is suspicious."""
+    """Return the list of suspicions."""
     notes = content.get("suspicions") or []
     items = "".join(f"<li><b>{words(kind)}</b>{words(text)}</li>" for kind, text in notes)
     return f'<ul class="notes" aria-label="Suspicious">{items}</ul>' if items else ""
@@ -203,7 +203,7 @@ SECTIONS: Sequence[tuple[str, str, Callable[[Content], str]]] = (
     ("recommendation", "What to use", _code),
     ("steps", "What each step buys", _steps),
     ("prices", "Error against price", _prices),
-    ("machines", "All machines", _machines),
+    ("machines", "All algorithms", _machines),
     ("learning", "Learning curves", _learning),
     ("history", "How planes grew", model_sections.history),
     ("planes", "What each plane is for", model_sections.planes),

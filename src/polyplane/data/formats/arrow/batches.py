@@ -203,7 +203,7 @@ def _width_stated(text: bytes) -> int:
 
 
 def _lengths(lists: Any) -> Array:
-    """How long each list is; -1 where there is none."""
+    """Return the length of each list; -1 where there is none."""
     lengths: Array = pc.fill_null(pc.cast(pc.list_value_length(lists), pa.int64()), -1).to_numpy()
     return lengths
 

@@ -120,7 +120,7 @@ def _apply(learned: Any, bad: BadRows, layout: Layout) -> None:
 
 
 class _Lesson:
-    """What reading a source adds to counts and layout."""
+    """Changes of counts and layout that reading a source makes."""
 
     def __init__(self, bad: BadRows, layout: Layout) -> None:
         self._bad, self._layout, self._before = bad, layout, _known(layout)

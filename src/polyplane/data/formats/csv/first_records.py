@@ -1,4 +1,4 @@
-"""What the first records of a CSV text tell: its header, its width, and which columns are text."""
+"""Header, width and columns of texts of a CSV text, by its first records."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROWS_LOOKED_AT = 200  # to tell text from numbers
-MANY_TEXTS = 10  # among numbers, and one in so many: no slips of the pen
+MIN_TEXTS_AMONG_NUMBERS = 10  # among numbers, and one in so many: no slips of the pen
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 NOT_A_NUMBER = re.compile(r"[+-]?nan(\([a-z0-9_]*\))?", re.IGNORECASE)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)  # refused with its row, as too large
@@ -32,7 +32,7 @@ FirstColumn = Mapping[str, int]  # how often each text stands there, without tho
 
 
 class Look(NamedTuple):
-    """What has been found out."""
+    """Facts about a CSV text: header, width, names and columns."""
 
     has_header: bool
     width: int
@@ -64,7 +64,7 @@ class FirstRecords:
 
 
 def look_at(records: FirstRecords, header: bool | None, path: str) -> Look:
-    """What they tell, of which the header may be known."""
+    """Return the facts that first records show; the header may be known."""
     width = len(records.first.fields)
     below = records.columns(width, 1) if header is not False else []
     has_header = _is_header(records.first, below) if header is None else header
@@ -82,7 +82,7 @@ def _names_of(record: Record, path: str) -> list[str]:
 
 
 def _present(column: Iterable[str]) -> dict[str, int]:
-    """How often each text stands there, as they are met, without those that are missing."""
+    """Count the texts of a column in the order they are met, without missing values."""
     found: dict[str, int] = Counter(column)
     texts = [text.strip() for text in found]
     if texts != list(found):
@@ -100,7 +100,7 @@ def is_text(column: FirstColumn) -> bool:
         return False
     n_texts = sum(n for text, n in column.items() if not is_number(text))
     n_present = sum(column.values())
-    is_often = n_texts >= MANY_TEXTS and MANY_TEXTS * n_texts > n_present
+    is_often = n_texts >= MIN_TEXTS_AMONG_NUMBERS and MIN_TEXTS_AMONG_NUMBERS * n_texts > n_present
     return is_often or 2 * n_texts > n_present
 
 
@@ -181,7 +181,7 @@ def listed(positions: Sequence[int], places: Places) -> str:
 
 
 def number_of_text(text: str) -> float | None:
-    """What Arrow reads too; None if it is missing."""
+    """Return a text as the number that Arrow reads; None if it is missing."""
     text = text.strip(" \t")
     if not is_number(text):
         raise ValueError(A_NUMBER)

@@ -90,7 +90,7 @@ def _first_records(part: Range, n_bytes: int) -> bytes:
 
 
 class Quotes(NamedTuple):
-    """What the quotes of a range of CSV do, by whether it begins outside or inside."""
+    """Effect of the quotes in a range of CSV, by whether it begins outside or inside of quotes."""
 
     ends_inside: tuple[bool, bool]
     first_start: int  # of a record, if it begins inside; -1 where none begins
@@ -98,7 +98,7 @@ class Quotes(NamedTuple):
 
 
 def quotes_in(part: Range) -> Quotes:
-    """What the quotes of a range do."""
+    """Return the effect of the quotes in a range."""
     text = np.frombuffer(bytes_of(part) if part.kind == "csv" else b"", np.uint8)
     if not (text == QUOTE).any():
         return Quotes((False, True), -1, False)
@@ -110,7 +110,7 @@ def quotes_in(part: Range) -> Quotes:
 
 @jit
 def _walk(text: Array, delimiter: int, state: int) -> tuple[int, int]:
-    """Whether a range ends in quotes that begins in this state, and where its first record starts.
+    """Return the state in which a range ends, and where its first record starts.
 
     As in `csv/records.py` quotes open at the beginning of a field only. A range ends after a line
     feed, so that the next begins at a record or in quotes.

@@ -81,7 +81,7 @@ ENDS_AFTER_ERRORS = int(pa.__version__.partition(".")[0]) >= 23
 
 @dataclass(frozen=True)
 class CsvOptions(TableOptions):
-    """How CSV text is read; None is found out."""
+    """Options of CSV text; None is found out."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -110,7 +110,7 @@ def chunks(
 
 
 class Opening(NamedTuple):
-    """How CSV text begins."""
+    """Beginning of CSV text: its header, and the delimiter."""
 
     header: bytes  # with what stands before it; empty, where there is none
     has_header: bool
@@ -118,7 +118,7 @@ class Opening(NamedTuple):
 
 
 def opening_of(file: BinaryIO, path: str, options: CsvOptions) -> Opening | None:
-    """What the first bytes of a text tell of all of it; None where they hold no whole record."""
+    """Return the header and the delimiter of a text; None where it holds no whole record."""
     head = head_of(file, path)
     n_before = file.tell() - len(head)  # a mark of UTF-8
     delimiter = options.delimiter or delimiter_of(head)
@@ -205,7 +205,7 @@ class _CsvRows:
 
     @functools.cached_property
     def types(self) -> dict[int, Any]:
-        """What Arrow is to make of the columns that are read."""
+        """Return the Arrow types of the columns that are read."""
         types = {place: pa.float64() for place in self.numbers + self.labels}
         return types | dict.fromkeys(self.texts, DICTIONARY)
 

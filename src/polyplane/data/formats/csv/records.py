@@ -22,7 +22,7 @@ FIRST_BYTES = 1 << 20  # of a file, from which a layout is learned that grows
 BLOCK_BYTES = 1 << 23
 LONGEST_RECORD = 1 << 26
 DELIMITERS = ",", ";", "\t"
-ENOUGH_LINES = 20  # to see that quotes mean nothing
+LINES_TO_JUDGE_QUOTES = 20  # to see that quotes mean nothing
 RECORDS_TRIED = 20  # to find the delimiter
 LOOKED_AT = 1 << 13  # bytes, for the delimiter and the end of a record
 MARKS_OF_UTF16 = b"\xff\xfe", b"\xfe\xff"
@@ -208,7 +208,7 @@ def records_of(
 
 
 def after(block: Block, record: Record) -> Block:
-    """What follows a record of the block."""
+    """Return the part of a block that follows a record."""
     n_lines, n_bytes = record.next_line - block.line, LOOKED_AT
     size = block.stop - block.start
     lines = block.buffer[block.start : block.start + n_bytes].splitlines(keepends=True)
@@ -228,7 +228,7 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
         return False
     text = head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
     lines = [line for line in text.splitlines() if line.strip()]
-    if QUOTE not in text or len(lines) < ENOUGH_LINES:
+    if QUOTE not in text or len(lines) < LINES_TO_JUDGE_QUOTES:
         return False
     block = block_of(text)
     is_open = len(head) < FIRST_BYTES and _end_of_records(text, delimiter, has_quotes=True)[1] >= 0
@@ -239,7 +239,7 @@ def has_stray_quotes(head: bytes, delimiter: str) -> bool:
 
 
 def _first_widths(head: bytes, delimiter: str) -> list[int]:
-    """How many fields the first records have; none where they cannot be read."""
+    """Return the numbers of fields of the first records; none where they cannot be read."""
     if delimiter.encode() not in head:
         return []
     lines = io.TextIOWrapper(io.BytesIO(head), "utf-8", "replace", newline="")
@@ -251,7 +251,7 @@ def _first_widths(head: bytes, delimiter: str) -> list[int]:
 
 
 def delimiter_of(head: bytes) -> str:
-    """That which gives most of the first records the same number of fields, and most fields."""
+    """Return the delimiter with which most of the first records have the same number of fields."""
     few = head[:LOOKED_AT]
     lines = [] if QUOTE in few else list(filter(None, few.splitlines()))
 

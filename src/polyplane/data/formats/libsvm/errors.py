@@ -1,4 +1,4 @@
-"""What is wrong with a word of LIBSVM text, in words."""
+"""Error messages for words of LIBSVM text."""
 
 import re
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def value_problem(value: bytes) -> str:
 
 
 def entry_problem(word: bytes) -> tuple[int, str]:
-    """Which byte of the word is wrong, and why."""
+    """Return the position of the byte that is wrong in a word, and why it is wrong."""
     index, colon, value = word.partition(b":")
     if not colon:
         hint = (

@@ -116,14 +116,14 @@ def _write_scaling(header: Header, exported: Exported) -> None:
 
 
 def _of_x(exported: Exported) -> dict[str, str]:
-    """What the function is called that scores the numbers which the model sees."""
+    """Return names of the function that scores the numbers which the model sees."""
     if exported.table is None:
         return {"scores": "name_scores", "numbers": "NAME_N_FEATURES"}
     return {"scores": "name_scores_of_x", "numbers": "NAME_WIDTH"}
 
 
 def _write_functions(header: Header, exported: Exported, row: str) -> None:
-    """What users call, on a row as they hold it."""
+    """Write the functions that users call, on a row as they hold it."""
     scorer = exported.scorer
     table = exported.table
     call = {"row": row, "given": row.split("*")[-1]}

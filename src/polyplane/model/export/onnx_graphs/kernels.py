@@ -1,4 +1,4 @@
-"""Kernel machines as ONNX: values of a kernel with all support vectors, then one product.
+"""Kernel models as ONNX: values of a kernel with all support vectors, then one product.
 
 Kernel values are float32; coefficients, of which large ones may cancel, float64, as in training.
 """
@@ -14,7 +14,7 @@ __all__ = ["leads"]
 
 
 def leads(graph: Graph, x: str, record: KernelRecord, n_columns: int) -> str:
-    """How far the second side of each problem leads, in float64."""
+    """Return the lead of the second side of each problem, in float64."""
     formula, n_problems = formula_of(record), len(record.expansions)
     check_bytes(record.support.size * (4 * n_columns + 8 * n_problems))
     support = support_of(record, n_columns)

@@ -150,7 +150,7 @@ def _of_leads(graph: Graph, led: str, kind: type, decomposition: Decomposition) 
 def _added_up(
     graph: Graph, for_second: str, for_first: str | None, decomposition: Decomposition
 ) -> str:
-    """What pairs give to both their classes; each class is in as many pairs as all others.
+    """Add up what pairs give to their classes; each class is in as many pairs as all others.
 
     Sums over an axis that is not the last run in order, as in
     `model/many_classes/decomposition.py`. The rest, to which nothing is given, is no class.

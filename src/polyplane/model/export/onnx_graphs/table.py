@@ -80,7 +80,7 @@ def input_names(table: TableInput, taken: Iterable[str]) -> list[str]:
 
 
 def table_inputs(table: TableInput, names: list[str]) -> list[Any]:
-    """What the model takes: rows of numbers, or a matrix of one column for each."""
+    """Return the inputs of the graph: rows of numbers, or a matrix of one column for each."""
     if table.is_of_numbers:
         shape: list[str | int | None] = ["N", len(table.columns)]
         words = "rows of columns; NaN is missing"
@@ -222,7 +222,7 @@ def _trimmed(graph: Graph, table: TableInput, names: list[str]) -> dict[str, str
 
 
 def _tokens(graph: Graph, texts: str, pattern: str, is_small: bool = False) -> str:
-    """What a pattern finds in each text: a row for each of them."""
+    """Return the matches of a pattern in each text, a row for each text."""
     flat = graph.add("Reshape", texts, np.array([-1]))
     flat = graph.add("Concat", flat, np.array([LETTER], object), axis=0)
     if is_small:
