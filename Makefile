@@ -97,6 +97,12 @@ docs: env  ## build the site with its gallery, offline, into docs/_build/html
 test-docs: docs browser  ## build the site, then read it in a browser: links, search, themes, widths
 	@POLYPLANE_SITE=$(abspath $(SITE)/html) $(BIN)/python -m pytest tests/site
 
+dist: env  ## build sdist and wheel, check them, and use the wheel in a new environment
+	@echo 'Building the packages, and installing the wheel alone (a few minutes).'
+	@rm -rf dist && mkdir dist
+	@$(BIN)/python -m build --outdir dist . >dist/build.log 2>&1 || { cat dist/build.log >&2; exit 1; }
+	@$(BIN)/python -m tests.packages.check dist --constraints constraints.txt
+
 hook: env  ## install a git pre-commit hook that runs make lint
 	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \
 	if [ -e "$$hook" ] && ! grep -q 'make lint' "$$hook"; then \
