@@ -39,9 +39,9 @@ ESTIMATORS = {
 
 
 def microseconds(model):
-    """Return the time of one prediction among many: the shortest of three runs."""
+    """Return the time of one prediction among many: the shortest of five runs."""
     times = []
-    for _ in range(3):
+    for _ in range(5):
         start = time.perf_counter()
         model.predict(X_many)
         times.append(time.perf_counter() - start)

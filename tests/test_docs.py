@@ -12,6 +12,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "SECURITY.md",
     ROOT / "benchmarks" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/site").glob("*.md")),
@@ -30,6 +31,12 @@ def test_links_lead_to_files(page):
 def test_every_public_name_is_in_the_reference():
     listed = set(re.findall(r"^   (\S+)$", REFERENCE.read_text("utf-8"), re.MULTILINE))
     assert set(polyplane.__all__) - listed == {"__version__", "plots"}  # which it names otherwise
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "CITATION.cff"])
+def test_every_file_names_the_same_version(name):
+    (found,) = re.findall(r'^version(?:: | = ")([\d.]+)', (ROOT / name).read_text(), re.MULTILINE)
+    assert found == polyplane.__version__
 
 
 def _leads_somewhere(page, target):
