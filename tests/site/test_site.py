@@ -28,16 +28,18 @@ LOOKED_AT = [
     "tables.html",
 ]
 TASKS = {  # what a reader looks for, and the page that should be among the first three found
+    "train raw table": "tables",
     "missing values": "tables",
-    "explain": "explaining",
-    "header": "export",
-    "sqlite": "export",
-    "resume": "model_files",
-    "add kernel": "kernel_machines",
-    "safetensors": "model_files",
+    "explain one row": "explaining",
+    "serve from C": "export",
+    "serve from SQL": "export",
+    "resume after a crash": "model_files",
+    "add a kernel": "kernel_machines",
+    "read model file without this library": "model_files",
+    "imbalanced classes": "uneven_classes",
     "uneven": "uneven_classes",
-    "stream new classes": "data",
-    "cluster": "dask",
+    "new classes": "data",
+    "use a cluster": "dask",
 }
 
 
