@@ -103,12 +103,14 @@ def _is_foreign(app, what, name, member, skip, options):
 
 
 def _adapt(app, what, name, obj, options, lines):
-    """Let docstrings that are plain text pass as reStructuredText."""
+    """Let plain text pass as reStructuredText: a vertical bar and a final underscore are text."""
     for k, line in enumerate(lines):
-        plain = re.sub(r":ref:`([^<`]*?)\s*<[^>]*>`", r"\1", line)  # pages of scikit-learn
-        if ">>>" not in line and "``" not in line:
-            plain = plain.replace("|", r"\|")
-        lines[k] = plain
+        if line.lstrip().startswith((">>>", "...", "..")):
+            continue
+        line = re.sub(r":ref:`([^<`]*?)\s*<[^>]*>`", r"\1", line)  # pages of scikit-learn
+        parts = re.split(r"(``.*?``|`[^`]*`)", line)
+        parts[::2] = [re.sub(r"(?<!\\)\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
+        lines[k] = "".join(parts)
 
 
 def _remove_template(app, error):
