@@ -91,7 +91,7 @@ nightly: test-oldest test-cluster fuzz  ## what is too long for every commit: th
 docs: env  ## build the site with its gallery, offline, into docs/_build/html
 	@echo 'Putting the pages together, running the examples and building the site (a few minutes).'
 	@$(BIN)/python docs/site/assemble.py $(SITE)/pages
-	@$(BIN)/python -m sphinx -W --keep-going -q -c docs/site -d $(SITE)/doctrees $(SITE)/pages $(SITE)/html
+	@$(BIN)/python -m sphinx -W --keep-going -q -a -c docs/site -d $(SITE)/doctrees $(SITE)/pages $(SITE)/html
 	@echo 'Open $(SITE)/html/index.html.'
 
 test-docs: docs browser  ## build the site, then read it in a browser: links, search, themes, widths

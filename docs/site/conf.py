@@ -93,7 +93,9 @@ html_theme_options = {
 
 
 def _is_foreign(app, what, name, member, skip, options):
-    """Leave members out that scikit-learn wrote, and those for its routing of metadata."""
+    """Leave out what scikit-learn wrote, its routing of metadata, and what Attributes list."""
+    if isinstance(member, property):
+        return True
     home = getattr(inspect.unwrap(member) if callable(member) else member, "__module__", "") or ""
     if name.startswith("set_") and name.endswith("_request"):
         return True
@@ -104,18 +106,27 @@ def _is_foreign(app, what, name, member, skip, options):
 
 def _adapt(app, what, name, obj, options, lines):
     """Let plain text pass as reStructuredText: a vertical bar and a final underscore are text."""
+    literal = None  # indent of the line above a literal block
     for k, line in enumerate(lines):
-        if line.lstrip().startswith((">>>", "...", "..")):
+        text = line.lstrip()
+        indent = len(line) - len(text)
+        if literal is not None and text and indent <= literal:
+            literal = None
+        if literal is not None or text.startswith((">>>", "...", "..")):
             continue
+        literal = indent if text.endswith("::") else None
         line = re.sub(r":ref:`([^<`]*?)\s*<[^>]*>`", r"\1", line)  # pages of scikit-learn
         parts = re.split(r"(``.*?``|`[^`]*`)", line)
         parts[::2] = [re.sub(r"(?<!\\)\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
         lines[k] = "".join(parts)
 
 
-def _remove_template(app, error):
-    """Remove a template of the theme, which is no page of the site."""
+def _tidy(app, error):
+    """Remove a template of the theme, and a role that references contradict."""
     (app.outdir / "_static" / "webpack-macros.html").unlink(missing_ok=True)
+    for path in (app.outdir / "reference").glob("*.html"):  # its children are no list items
+        text = path.read_text("utf-8")
+        path.write_text(text.replace('<div role="list" class="citation-list">', "<div>"), "utf-8")
 
 
 def _write_math(self, node):
@@ -130,5 +141,5 @@ def setup(app):
     app.add_html_math_renderer("mathml", (_write_math, None), (_write_math, None))
     app.connect("autodoc-process-docstring", _adapt, priority=900)
     app.connect("autodoc-skip-member", _is_foreign)
-    app.connect("build-finished", _remove_template)
+    app.connect("build-finished", _tidy)
     app.connect("build-finished", write_llms_txt)
