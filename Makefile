@@ -4,11 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 BIN := $(VENV)/bin
+SITE := docs/_build
 WORKERS := 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env browser demo test check lint format bench test-oldest test-cluster fuzz nightly hook clean
+.PHONY: help env browser demo test check lint format bench test-oldest test-cluster fuzz nightly hook docs \
+	test-docs dist clean
 
 # $(call install,FOLDER,CONSTRAINTS,EXTRA): an environment with exactly the pinned versions.
 define install
@@ -88,6 +90,21 @@ fuzz: env  ## read random files for a minute, or SECONDS=n, and compare with the
 nightly: export POLYPLANE_NIGHTLY := 1
 nightly: test-oldest test-cluster fuzz  ## what is too long for every commit: the oldest versions, clusters, random files
 
+docs: env  ## build the site with its gallery, offline, into docs/_build/html
+	@echo 'Putting the pages together, running the examples and building the site (a few minutes).'
+	@$(BIN)/python docs/site/assemble.py $(SITE)/pages
+	@$(BIN)/python -m sphinx -W --keep-going -q -a -c docs/site -d $(SITE)/doctrees $(SITE)/pages $(SITE)/html
+	@echo 'Open $(SITE)/html/index.html.'
+
+test-docs: docs browser  ## build the site, then read it in a browser: links, search, themes, widths
+	@POLYPLANE_SITE=$(abspath $(SITE)/html) $(BIN)/python -m pytest tests/site
+
+dist: env  ## build sdist and wheel, check them, and use the wheel in a new environment
+	@echo 'Building the packages, and installing the wheel alone (a few minutes).'
+	@rm -rf dist && mkdir dist
+	@$(BIN)/python -m build --outdir dist . >dist/build.log 2>&1 || { cat dist/build.log >&2; exit 1; }
+	@$(BIN)/python -m tests.packages.check dist --constraints constraints.txt
+
 hook: env  ## install a git pre-commit hook that runs make lint
 	@hook="$$(git rev-parse --git-path hooks/pre-commit)" && \
 	if [ -e "$$hook" ] && ! grep -q 'make lint' "$$hook"; then \
@@ -97,6 +114,6 @@ hook: env  ## install a git pre-commit hook that runs make lint
 
 clean:  ## remove the environments, caches and build outputs
 	@echo 'Removing the environments, caches and build outputs.'
-	@rm -rf $(VENV) $(OLDEST) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	@rm -rf $(VENV) $(OLDEST) build dist $(SITE) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 		.import_linter_cache .grimp_cache .coverage htmlcov
 	@find . -name .git -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

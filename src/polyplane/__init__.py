@@ -40,6 +40,7 @@ _HOMES = {
     "load": "polyplane.estimator.files.saving",
     "read": "polyplane.data.reading",
     "save": "polyplane.estimator.files.saving",
+    "show_versions": "polyplane.versions",
     "stream": "polyplane.data.reading",
     "to_c": "polyplane.estimator.files.exporting",
     "to_onnx": "polyplane.estimator.files.exporting",
