@@ -35,7 +35,7 @@ def show_versions() -> None:
     --------
     >>> import polyplane as pp
     >>> pp.show_versions()  # doctest: +ELLIPSIS
-    polyplane      ...
+    polyplane ...
     """
     found = versions()
     width = max(map(len, found))

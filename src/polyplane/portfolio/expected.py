@@ -26,7 +26,7 @@ PARTS = 5
 
 @dataclass(frozen=True)
 class Score:
-    """How a model did on rows that it was not trained on."""
+    """Log-loss, error and AUC of a model on rows that it was not trained on."""
 
     log_loss: float
     log_loss_se: float  # standard error
@@ -46,7 +46,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Expected:
-    """What to expect of a model on new rows, beside the linear recipe."""
+    """Score to expect of a model on new rows, and of the linear recipe."""
 
     model: Score
     linear: Score | None

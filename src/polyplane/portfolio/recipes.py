@@ -36,7 +36,7 @@ OF_THE_VIEW = ("statistics",)  # settings that are no parameters of SoftPlanesCl
 
 
 class Effort(NamedTuple):
-    """How much work a fit does."""
+    """Amount of work of a fit: splits, rows, steps and models."""
 
     most_splits: int  # on each of which every recipe is tried
     rows_to_judge: int  # with fewer judged rows there is another split

@@ -47,7 +47,7 @@ PLAIN: View = ("plain", "values", "none", "none")
 
 
 class Trial(NamedTuple):
-    """What a recipe made of the judged rows."""
+    """Scores of the judged rows by a recipe, and how good they are."""
 
     name: str
     settings: dict[str, Any]

@@ -1,1 +1,1 @@
-"""What is trained: states, families of algorithms and searches, without estimators and files."""
+"""Trainings: states, families of algorithms and searches, without estimators and files."""

@@ -1,4 +1,4 @@
-"""How planes and kernels see the columns of X: as a value of the training.
+"""Views of the columns of X by planes and kernels, as values of a training.
 
 A view of columns is one for the steps of a training and one for what predicts, and it makes planes
 of the first fit for the second. `Columns` leaves columns as they are. There are two others:

@@ -1,4 +1,4 @@
-"""What the shell asks of a family of algorithms: of planes, and of kernels, in the same words."""
+"""Functions that the shell calls for a family of algorithms: of planes or of kernels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

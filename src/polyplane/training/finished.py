@@ -1,4 +1,4 @@
-"""What stands in the place of a training that was not kept: the estimator predicts, that is all."""
+"""Stand-in for a training that was not kept: the estimator predicts and learns nothing."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["FinishedTraining", "check_can_learn_on"]
 
 @dataclass
 class FinishedModel:
-    """What is told of a model in training."""
+    """Facts about a model whose training was not kept."""
 
     alpha: float | None
     n_steps: int
@@ -36,7 +36,7 @@ class FinishedTraining:
         self.models, self.origin = _models(model), object()
 
     def decomposition(self, combine: str) -> Decomposition:
-        """How the problems make one classifier."""
+        """Return how the problems make one classifier."""
         return Decomposition(self.kind, combine, self.ranks)
 
     def goes_on_from(self, before: Any) -> bool:

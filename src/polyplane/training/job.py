@@ -1,4 +1,4 @@
-"""What there is to do: an algorithm with its settings, and rows that a training is to meet."""
+"""Jobs: an algorithm with its settings, and rows that a training is to meet."""
 
 import sys
 from collections.abc import Sequence

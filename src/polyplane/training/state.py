@@ -1,4 +1,4 @@
-"""What every training is, of whichever family: a state that `fit` and `partial_fit` hand on."""
+"""State common to all trainings, which `fit` and `partial_fit` hand on."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,14 +24,14 @@ class KnownClasses(NamedTuple):
 
 
 def known_classes(labels: Array) -> KnownClasses:
-    """What follows from labels."""
+    """Return the classes, sorted, with the rank of each label."""
     classes = np.sort(labels)
     return KnownClasses(labels, classes, np.searchsorted(classes, labels).astype(np.int32))
 
 
 @dataclass
 class ClassesMet:
-    """What every training knows, of hyperplane and of kernel machines."""
+    """Classes that a training of planes or kernels has met."""
 
     kind: str  # of its decomposition
     seed: int
@@ -53,7 +53,7 @@ class ClassesMet:
         return self.known.ranks
 
     def decomposition(self, combine: str) -> Decomposition:
-        """How the problems make one classifier."""
+        """Return how the problems make one classifier."""
         return Decomposition(self.kind, combine, self.ranks)
 
 
@@ -66,7 +66,7 @@ def twin(thing: Any) -> Any:
 
 @dataclass
 class EarlyStopping:
-    """What early stopping has seen."""
+    """Best loss so far, and the models that had it."""
 
     best: float = np.inf
     since_best: int = 0  # passes
@@ -75,7 +75,7 @@ class EarlyStopping:
 
 @dataclass(kw_only=True)
 class Training(ClassesMet):
-    """What a training consists of, beside its models."""
+    """Fields of a training beside its models."""
 
     columns: Columns
     n_columns: int

@@ -19,7 +19,7 @@ NO_ROWS = SeenRows(0, 0)
 
 @dataclass(frozen=True)
 class BlendAlgorithm:
-    """What files ask of an algorithm, of a blend."""
+    """Algorithm of a blend, as far as model files ask for it."""
 
     columns: type[FoldedColumns] = FoldedColumns
     searched: tuple[str, ...] = ()
@@ -39,13 +39,13 @@ class Member:
 
     @property
     def training(self) -> Any:
-        """What the estimator has learned, or None before its first row."""
+        """Training of the estimator, or None before its first row."""
         return vars(self.estimator).get("_training")
 
 
 @dataclass
 class BlendedTraining(ClassesMet):
-    """What `fit` and `partial_fit` of a blend leave behind and take up again."""
+    """State of a blend between calls of `fit` and `partial_fit`."""
 
     n_columns: int = 0
     n_passes: int = 0  # of the latest fit, of the member with most
@@ -76,7 +76,7 @@ class BlendedTraining(ClassesMet):
 
     @property
     def origin(self) -> object:
-        """Which training it is: members are restored by themselves."""
+        """Identity of the training: members are restored by themselves."""
         return self
 
     def goes_on_from(self, before: Any) -> bool:
@@ -104,7 +104,7 @@ class BlendedTraining(ClassesMet):
 
     @property
     def columns(self) -> FoldedColumns:
-        """How its planes see columns."""
+        """Return the view of the columns by the planes of the blend."""
         return FoldedColumns.of_map(self.folded.columns)
 
     @property

@@ -40,7 +40,7 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelAlgorithm:
-    """What an algorithm of kernels does."""
+    """Functions and facts that make an algorithm of kernels."""
 
     walk: Callable[[Stretch], int]
     """Visit rows of a chunk; return how far it came, to the end or to where there is no room or a

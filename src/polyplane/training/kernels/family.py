@@ -1,4 +1,4 @@
-"""What the shell asks of trainings of kernels."""
+"""Functions that the shell calls for trainings of kernels."""
 
 from dataclasses import replace
 from typing import Any

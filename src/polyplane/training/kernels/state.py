@@ -29,7 +29,7 @@ class Growing:
 
     @property
     def array(self) -> Array:
-        """What it holds."""
+        """Return the part of the array that is in use."""
         return self.room[: self.size]
 
     def append(self, more: Array) -> None:
@@ -87,7 +87,7 @@ class KernelModel:
 
 @dataclass
 class KernelCourse:
-    """How far a fit has come in the pass at work: enough to go on after an interruption."""
+    """Progress of a fit in the current pass: enough to resume after an interruption."""
 
     rows_seen: SeenRows
     first_number: int  # of the rows of X
@@ -97,7 +97,7 @@ class KernelCourse:
 
 @dataclass(kw_only=True)
 class KernelTraining(Training):
-    """What `fit` and `partial_fit` leave behind and take up again."""
+    """State of kernel models between calls of `fit` and `partial_fit`."""
 
     kernel: Kernel
     gamma: float

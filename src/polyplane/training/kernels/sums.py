@@ -19,7 +19,7 @@ NOW, TIMED, N_COEFS = 0, 1, 2  # kinds of coefficients
 
 
 class SumRule(NamedTuple):
-    """What the steps follow."""
+    """Numbers that the compiled steps read."""
 
     alpha: Any  # 0 where there is no regularisation
     budget: Any  # 0: none

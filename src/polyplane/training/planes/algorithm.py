@@ -109,7 +109,7 @@ def hinge_planes(model: PlaneModel, alpha: float) -> FinishedPlanes:
 
 @dataclass(frozen=True)
 class StreamStart:
-    """How an algorithm starts in a stream whose first row is not enough."""
+    """Functions of an algorithm that needs more than the first row of a stream to start."""
 
     begin_chunk: Callable[..., tuple[PlaneTraining, TrainingData, Array]]
     """(job, training or None, rows, members): what `Family.meet_chunk` is."""
@@ -119,7 +119,7 @@ class StreamStart:
 
 @dataclass(frozen=True)
 class PlaneAlgorithm:
-    """What an algorithm of planes does."""
+    """Functions and facts that make an algorithm of planes."""
 
     # steps
     steps: Callable[[PlaneModel, TrainingData, Array, Array], int] = hinge_steps

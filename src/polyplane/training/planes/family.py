@@ -1,4 +1,4 @@
-"""What the shell asks of trainings of planes."""
+"""Functions that the shell calls for trainings of planes."""
 
 from collections.abc import Callable
 from typing import Any

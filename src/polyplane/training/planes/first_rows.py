@@ -26,15 +26,15 @@ class FirstRows:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are enough."""
+        """Return True if there are enough rows to start from."""
         return self.n_rows >= self.room
 
     def last_start(self) -> int:
-        """How many rows there were when it was last time to start anew; 0 before the first."""
+        """Return the number of rows at the latest start; 0 before the first."""
         return self.room if self.is_full else (1 << self.n_rows.bit_length()) >> 1
 
     def copied(self) -> "FirstRows":
-        """The same rows in a collection of its own."""
+        """Return a copy of the collection, with the same rows."""
         copy = FirstRows(self.room)
         copy.n_rows, copy.parts = self.n_rows, list(self.parts)
         return copy

@@ -1,4 +1,4 @@
-"""How models of planes come to be: one for each problem, which starts with its first row."""
+"""Creation of models of planes: one for each problem, which starts with its first row."""
 
 import sys
 
@@ -117,7 +117,7 @@ def _keeps_average(job: PlaneJob, training: PlaneTraining) -> bool:
 
 
 def _size_of_models(job: PlaneJob, training: PlaneTraining) -> tuple[int, int, str]:
-    """How many there are, the bytes of each at least, and what these are for."""
+    """Return the number of models, the least bytes of each, and what these are for."""
     algorithm, settings = job
     n_problems = training.decomposition(settings.combine).n_problems()
     n_models = n_problems * int(settings.n_estimators)
@@ -149,7 +149,7 @@ def _new_model(
 def _introduce(
     job: PlaneJob, training: PlaneTraining, model: PlaneModel, seen: TrainingData, is_new: bool
 ) -> None:
-    """What is new in the rows to a model.
+    """Tell a model of classes and columns of the rows that are new to it.
 
     A model always knows at least two classes: until the second one is named, it stands for all
     that the first one is not.
@@ -170,7 +170,7 @@ def _introduce(
 
 
 def _room_per_class(settings: Settings) -> int:
-    """How many planes a class may grow by itself."""
+    """Return the number of planes that a class may add."""
     return sys.maxsize if settings.max_planes is None else settings.max_planes
 
 

@@ -132,7 +132,7 @@ def make_passes(
 
 
 def is_over(job: PlaneJob, training: PlaneTraining) -> bool:
-    """Whether all passes have been made, or another one would change nothing."""
+    """Return True if all passes have been made, or another one would change nothing."""
     n_most = max(count_passes(job.settings, course.n_rows) for course in training.courses)
     return training.n_passes >= n_most or all(course.is_over for course in training.courses)
 
@@ -197,7 +197,7 @@ def learn_chunk(
 
 
 def _own_view(data: TrainingData) -> TrainingData:
-    """The same data with a page of their own, so that threads do not meet."""
+    """Return the data with a page of their own, so that threads do not share one."""
     return data._replace(rows=with_own_page(data.rows))
 
 
@@ -205,14 +205,14 @@ def _own_view(data: TrainingData) -> TrainingData:
 
 
 def count_passes(settings: Settings, n_rows: int) -> int:
-    """How many passes a model of so many rows makes."""
+    """Return the number of passes over so many rows."""
     if settings.max_steps is None:
         return int(settings.max_iter)
     return -(-int(settings.max_steps) // n_rows) if n_rows else 0
 
 
 def _part_of_pass(settings: Settings, order: Array, n_passes: int) -> Array:
-    """What of `order` is visited by a model that has made so many passes."""
+    """Return the part of `order` that a model visits after so many passes."""
     if settings.max_steps is None:
         return order
     return order[: max(0, settings.max_steps - n_passes * order.size)]
@@ -221,7 +221,7 @@ def _part_of_pass(settings: Settings, order: Array, n_passes: int) -> Array:
 def count_steps_left(
     job: PlaneJob, training: PlaneTraining, data: TrainingData, members: Array
 ) -> int:
-    """How many steps all models together still make in the fit at work, or in a chunk."""
+    """Return the number of steps left to all models in the current fit, or in a chunk."""
     if not training.courses:
         return count_steps_of_passes(job, training, data, members, 1)
     sizes = [course.n_rows for course in training.courses]
@@ -237,7 +237,7 @@ def count_steps_left(
 def count_steps_of_passes(
     job: PlaneJob, training: PlaneTraining, data: TrainingData, members: Array, n_passes: int
 ) -> int:
-    """How many steps all models make in so many passes over `members`."""
+    """Return the number of steps of all models in so many passes over `members`."""
     sizes = [rows_of(members, model.targets(data)).size for model in training.models]
     return sum(_count_steps(job.settings, n_rows, n_passes) for n_rows in sizes)
 

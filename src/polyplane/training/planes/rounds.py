@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Census(NamedTuple):
-    """How many rows there are of each class, of those that are visited."""
+    """Number of visited rows of each class."""
 
     labels: Array
     n_rows: Array
@@ -63,12 +63,12 @@ class Moment(NamedTuple):
 
     @property
     def is_last(self) -> bool:
-        """Whether the training ends with it."""
+        """Return True if the training ends with this round."""
         return self.n_done + self.n_made == self.n_parts
 
 
 class Piece(NamedTuple):
-    """Which part of the rows of a partition, in the order of a pass, is visited."""
+    """Part of the rows of a partition, in the order of a pass, that is visited."""
 
     place: int = 0
     n_pieces: int = 1
@@ -93,12 +93,12 @@ def begin_by_sample(job: PlaneJob, rows: NewRows, census: Census, is_all: bool) 
 
 
 def has_begun(training: PlaneTraining) -> bool:
-    """Whether all models have met a row that they visit."""
+    """Return True if all models have met a row that they visit."""
     return all(model.planes.room_left.size > 0 for model in training.models)
 
 
 def _count_visited(training: PlaneTraining, model: PlaneModel, census: Census) -> int:
-    """How many of the rows counted a model visits."""
+    """Return the number of counted rows that a model visits."""
     _, codes = codes_of(census.labels, training.labels)
     return int(census.n_rows[model.codes[codes] != LEFT_OUT].sum())
 
@@ -147,7 +147,7 @@ def _pass_of(
 
 
 def _origins_of(planes: Planes, lanes: Array) -> Array:
-    """Of each plane that lives its place among `lanes`, or NEW."""
+    """Return the place of each live plane among `lanes`, or NEW."""
     origin = np.full(planes.owner.size + 1, NEW, np.int64)
     origin[lanes] = np.arange(lanes.size)  # of those that went, in the last place: -1
     return origin[live_lanes(planes)]

@@ -44,7 +44,7 @@ LEAST_CHOICE = AWAKE - REST
 
 
 class OwnState:
-    """What one algorithm keeps of a model, or of a training, beside what all algorithms keep.
+    """State that only one algorithm keeps of a model, or of a training.
 
     An algorithm that keeps something has a dataclass of it in its own file. Files hold of it what
     `files/training_tables.py` names.
@@ -105,18 +105,18 @@ class PlaneModel:
         self.generator = np.random.default_rng(self.seed)
 
     def targets(self, data: TrainingData) -> Targets:
-        """What this model is to learn of the rows."""
+        """Return the labels of the rows as codes of this model."""
         return Targets(data.labels, self.codes, data.weights)
 
     def visits(self, data: TrainingData) -> Array:
-        """Which rows this model visits."""
+        """Return which rows this model visits."""
         is_visited: Array = self.codes[data.labels] != LEFT_OUT
         if data.weights.size:
             is_visited &= data.weights > 0
         return is_visited
 
     def visits_any(self, data: TrainingData) -> bool:
-        """Whether it visits a row at all; most models visit all, which needs no look at rows."""
+        """Return True if the model visits any row; most visit all, which needs no look at rows."""
         if data.weights.size == 0 and (self.codes != LEFT_OUT).all():
             return data.labels.size > 0
         return bool(self.visits(data).any())
@@ -170,7 +170,7 @@ class PlaneModel:
 
 @dataclass
 class Course:
-    """How far one model has come in a fit: enough to go on after an interruption, to the bit."""
+    """Progress of one model in a fit: enough to resume after an interruption, to the bit."""
 
     n_rows: int
     chosen: Array  # of each row its plane, or below 0 a note, for algorithms that keep such
@@ -181,13 +181,13 @@ class Course:
 
     @property
     def is_amid(self) -> bool:
-        """Whether a pass has begun and not ended."""
+        """Return True if a pass has begun and not ended."""
         return self.mixed_by is not None
 
 
 @dataclass(kw_only=True)
 class PlaneTraining(Training):
-    """What `fit` and `partial_fit` leave behind and take up again."""
+    """State of plane models between calls of `fit` and `partial_fit`."""
 
     models: list[PlaneModel] = field(default_factory=list)
     courses: list[Course] = field(default_factory=list)  # of the models, until a fit is finished

@@ -91,7 +91,7 @@ def looks_of(n_passes: int, has_many_rows: bool) -> dict[int, int]:
 
 
 def most_passes(n_values: int, looks: Mapping[int, int]) -> int:
-    """How many all values together can make, if none leaves before it must."""
+    """Return the largest number of passes that all values together can make."""
     total = before = 0
     for n_passes, stay in looks.items():
         total += (n_passes - before) * n_values
@@ -124,7 +124,7 @@ def clearly_behind(is_wrong: Array, errors: Array) -> Array:
 
 @dataclass(frozen=True)
 class Rules:
-    """How values are tried."""
+    """Rules by which values are tried."""
 
     data: TrainingData
     parts: Array  # the part of each row

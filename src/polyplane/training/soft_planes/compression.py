@@ -64,7 +64,7 @@ def needed_planes(
 
 
 class _Look(NamedTuple):
-    """What some of the planes make of the rows."""
+    """Scores of rows by some of the planes."""
 
     is_kept: Array
     top: Array  # [unit, row] plane with the largest part
@@ -112,7 +112,7 @@ class _Planes:
         self.is_kept, self.ranking = look.is_kept, None
 
     def fewer(self, share: float, before: Array) -> Array | None:
-        """What is kept without this share of it, or one plane; None if a unit had none left."""
+        """Return the kept planes without a share of them, or one; None if a unit would be empty."""
         n_of_unit = np.add.reduceat(self.is_kept, self.starts[:-1], dtype=int)
         if self.ranking is None:
             self.ranking = self.by_change(before)
@@ -158,5 +158,5 @@ def compress_model(
 
 
 def _allowed_change(miss: float) -> float:
-    """How much the mean probability of rows' classes may change that lacks `miss` of 1."""
+    """Return the allowed change of the mean probability of the right class, which is 1 - `miss`."""
     return float(np.clip(CHANGE_OF_MISS * miss, LEAST_CHANGE, MOST_CHANGE))

@@ -1,1 +1,1 @@
-"""What happens around any work: progress, interruptions, threads, memory."""
+"""Progress, interruptions, threads and memory of long work."""

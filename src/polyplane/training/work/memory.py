@@ -1,4 +1,4 @@
-"""Whether models side by side fit into memory, asked before any of them is made."""
+"""Check that models side by side fit into memory, before any of them is made."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ MEMORY_FACTS, GROUP_LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.m
 
 
 def bytes_available() -> float:
-    """What can be used without swapping; infinity where the system does not say."""
+    """Return the bytes that can be used without swapping; infinity where unknown."""
     most = [float("inf")]
     with contextlib.suppress(OSError, ValueError):
         lines = MEMORY_FACTS.read_text().splitlines()

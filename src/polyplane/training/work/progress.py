@@ -137,7 +137,7 @@ def _shown(title: str, total: int | None) -> Iterator[Callable[[int, str], None]
 
 @dataclass
 class _Chunk:
-    """What the chunk at work has reported: the model's size, and its errors by rows."""
+    """Reports of the current chunk: planes of the model, and errors by rows."""
 
     size: int = 0
     n_rows: int = 0
