@@ -12,12 +12,14 @@ import numpy as np
 
 from polyplane.arrays import Array
 from polyplane.data.table.statistics import KeyedRows, TargetStatistics
+from polyplane.model.input.column_maps import AS_IS
 from polyplane.portfolio.blend import calibration_of, weights_of_recipes
 from polyplane.portfolio.expected import Expected, Score, cross_fitted
 from polyplane.portfolio.label_statistics import LabelStatistics, label_statistics, widened
 from polyplane.portfolio.recipes import EFFORTS, Effort, named, recipes_for, settings_of
 from polyplane.portfolio.refit import Matched, refit, settle
 from polyplane.portfolio.split import (
+    MANY_ROWS,
     Split,
     held_out_places,
     splits_of,
@@ -269,11 +271,14 @@ def _member(
     """Return a member that is still to be trained; of many rows it makes fewer passes."""
     training, effort = fit.training, fit.effort
     settings = settings_of({key: one for key, one in given.items() if key != "weight"})
-    most = max(LEAST_PASSES, effort.steps_of_refit // max(training.rows_seen.n_rows, 1))
+    n_rows = training.rows_seen.n_rows
+    most = max(LEAST_PASSES, effort.steps_of_refit // max(n_rows, 1))
+    # seeds differ little where rows are many, and where planes are many they slow predictions down
+    has_seeds = n_rows < MANY_ROWS and settings["n_planes"] > 1 and settings["columns"] != AS_IS
     others = {
         "random_state": training.seed,
         "max_iter": min(settings["max_iter"], most),
-        "n_estimators": max(1, round(share * effort.n_models)) if settings["n_planes"] > 1 else 1,
+        "n_estimators": max(1, round(share * effort.n_models)) if has_seeds else 1,
     }
     algorithm = algorithm_of(settings, training.labels.size, **others)
     return Member(name, share, weight, algorithm, False, settings["statistics"])

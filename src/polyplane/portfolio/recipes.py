@@ -124,8 +124,8 @@ RECIPES: Sequence[Recipe] = (
         {"directions": "principal"},
     ),
     Recipe(
-        "directions, 120 passes", "Directions, trained long over few hats, suit clean tables.",
-        {**LONG, "columns": "knots", "directions": "principal"},
+        "64 planes, 120 passes", "More planes over few hats of important columns: many clean rows.",
+        {**LONG, "columns": "knots", "n_planes": 64, "relevance": 2.0, "shrinkage": 0.03},
     ),
     Recipe(
         "normal scores", "Ranks through the normal quantile function suit heavy tails.",
@@ -155,7 +155,7 @@ RECIPES: Sequence[Recipe] = (
     Recipe(
         "squared hinge", "Squared hinges err less on texts than cross-entropy does.",
         {**LINEAR, "columns": AS_IS, "shrinkage": 0.05, "step_size": 0.3, "loss": "squared-hinge"},
-        data=WIDE,
+        quality=1, data=WIDE,
     ),
     Recipe(
         "prototypes", "Planes that start as centres of k-means.", OF_IMAGES, quality=1, data=WIDE,

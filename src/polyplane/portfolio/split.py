@@ -12,11 +12,19 @@ from polyplane.portfolio.label_statistics import LabelStatistics, widened
 from polyplane.portfolio.recipes import Effort
 from polyplane.training.rows import TrainingData, stratified, weighty
 
-__all__ = ["Split", "held_out_places", "splits_of", "taken", "with_label_statistics", "without"]
+__all__ = [
+    "MANY_ROWS",
+    "Split",
+    "held_out_places",
+    "splits_of",
+    "taken",
+    "with_label_statistics",
+    "without",
+]
 
 MOST_TO_JUDGE = 20_000  # rows
 JUDGED_SHARE = 0.2  # of the rows, where there are fewer
-MANY_ROWS = 20_000  # from which on some rows are held out of the training on all rows
+MANY_ROWS = 20_000  # from which on some are held out of the refit, and one seed is enough
 MOST_HELD_OUT, HELD_OUT_SHARE = 5_000, 0.05
 
 
