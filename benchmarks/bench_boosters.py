@@ -59,6 +59,9 @@ def data_of(name, rival, fold):
     if name in tables.TABLES:
         of_rival = tables.numbers if rival == "logistic" else tables.frames
         X, y, X_test, y_test = of_rival(name, fold)
+        if rival != "logistic":  # LightGBM refuses names with some characters
+            X, X_test = (frame.set_axis(range(frame.shape[1]), axis=1) for frame in (X, X_test))
+            X, X_test = (frame.add_prefix("column_") for frame in (X, X_test))
         if rival == "CatBoost":
             X, X_test = (with_text(frame) for frame in (X, X_test))
     else:
@@ -90,9 +93,8 @@ def measure(name, rival):
 
 def measure_fold(name, rival, fold):
     X, y, X_test, y_test = data_of(name, rival, fold)
-    categories = [
-        column for column in getattr(X, "columns", ()) if X[column].dtype == object
-    ]  # fmt: skip
+    columns = getattr(X, "columns", ())
+    categories = [column for column in columns if X[column].dtype == object]
     model = RIVALS[rival](categories or None)
     try:
         start = time.perf_counter()
