@@ -150,11 +150,16 @@ def _one_round(estimator: Any, rows: LoadedRows, vectors: Vectors | None) -> _Ro
         begun_here += level
         counts = [
             client.submit(
-                _violators, level[0], chunk, firsts[k], rows.n_columns, pure=False,
+                _violators,
+                level[0],
+                chunk,
+                firsts[k],
+                rows.n_columns,
+                pure=False,
                 **near(homes[chunk.key]),
             )
             for k, chunk in enumerate(rows.chunks)
-        ]  # fmt: skip
+        ]
         begun_here += counts
         return _Round(level[0].result(), sum(client.gather(counts)))
     except BaseException:

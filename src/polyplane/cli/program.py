@@ -112,11 +112,18 @@ def _verb(example: str) -> Decorator:
 
 DATA = click.argument("data", nargs=-1, required=True)
 MODEL = click.argument("model")
-SEED = _option("--seed", type=int, metavar="N", help="Seed: the same seed, rows and versions give "
-               "the same model.")  # fmt: skip
+SEED = _option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Seed: the same seed, rows and versions give the same model.",
+)
 JOBS = _option("--jobs", type=int, metavar="N", help="Threads; -1 uses all cores.")
-POSITIVE = _option("--positive", metavar="LABEL", help="Label of the positive class of two. "
-                   "Default: the second, in the order of labels.")  # fmt: skip
+POSITIVE = _option(
+    "--positive",
+    metavar="LABEL",
+    help="Label of the positive class of two. Default: the second, in the order of labels.",
+)
 
 
 def _threshold(meaning: str) -> Decorator:
@@ -129,49 +136,105 @@ def _reading(name: str, meaning: str, **attributes: Any) -> Decorator:
 
 
 TABLE_FORMATS = "(CSV, Parquet, Arrow)"
-with_reading = _all_of([
-    _reading("--format", "Format of the rows; without it the first bytes or the name say it.",
-             type=click.Choice(FORMATS)),
-    _reading("--n-features", "Number of columns, where rows may lack the last ones (LIBSVM text).",
-             type=int, metavar="N"),
-    _reading("--base", "Where indices start; without it the first rows tell (LIBSVM text).",
-             type=click.Choice(("0", "1"))),
-    _reading("--text-labels/--no-text-labels", "Labels are text even if they look like numbers "
-             "(LIBSVM text).", default=None),
-    _reading("--label", "Column of the label: its name, its position (0 is the first, -1 the "
-             "last), or none. Without it a column called label, class, target or y, else the last "
-             f"{TABLE_FORMATS}.", metavar="COLUMN"),
-    _reading("--drop", f"A column that is not read, by name or position; repeatable "
-             f"{TABLE_FORMATS}.", multiple=True, metavar="COLUMN"),
-    _reading("--text-columns", "A column that is text even if it looks like numbers; repeatable "
-             f"{TABLE_FORMATS}.", multiple=True, metavar="COLUMN"),
-    _reading("--missing", "A value that is missing is filled and marked, or an error, or zero, or "
-             "its row is skipped; without it as the model does, and filled in training "
-             f"{TABLE_FORMATS}.", type=click.Choice(("fill", "error", "zero", "skip"))),
-    _reading("--categories", "Text becomes a column for each value, or is hashed to --n-hash "
-             f"columns {TABLE_FORMATS}.", type=click.Choice(("onehot", "hash"))),
-    _reading("--n-hash", f"Columns for hashed text {TABLE_FORMATS}.", type=int, metavar="N"),
-    _reading("--delimiter", "The character between fields, or tab; without it the first rows tell "
-             "(CSV).", metavar="TEXT"),
-    _reading("--header/--no-header", "Whether the first line holds the names of columns; without "
-             "it the rows tell (CSV).", default=None),
-    _reading("--labels", "The file of the labels; without it one beside the rows whose name fits "
-             "(npy, npz, IDX).", metavar="FILE"),
-    _reading("--part", "The part that is read where a file holds several, such as train and test "
-             "(npz).", metavar="NAME"),
-    _reading("--on-bad", "A row that cannot be read is an error (raise), or is left out and "
-             "counted (skip).", type=click.Choice(("raise", "skip"))),
-])  # fmt: skip
+with_reading = _all_of(
+    [
+        _reading(
+            "--format",
+            "Format of the rows; without it the first bytes or the name say it.",
+            type=click.Choice(FORMATS),
+        ),
+        _reading(
+            "--n-features",
+            "Number of columns, where rows may lack the last ones (LIBSVM text).",
+            type=int,
+            metavar="N",
+        ),
+        _reading(
+            "--base",
+            "Where indices start; without it the first rows tell (LIBSVM text).",
+            type=click.Choice(("0", "1")),
+        ),
+        _reading(
+            "--text-labels/--no-text-labels",
+            "Labels are text even if they look like numbers (LIBSVM text).",
+            default=None,
+        ),
+        _reading(
+            "--label",
+            "Column of the label: its name, its position (0 is the first, -1 the "
+            "last), or none. Without it a column called label, class, target or y, else the last "
+            f"{TABLE_FORMATS}.",
+            metavar="COLUMN",
+        ),
+        _reading(
+            "--drop",
+            f"A column that is not read, by name or position; repeatable {TABLE_FORMATS}.",
+            multiple=True,
+            metavar="COLUMN",
+        ),
+        _reading(
+            "--text-columns",
+            f"A column that is text even if it looks like numbers; repeatable {TABLE_FORMATS}.",
+            multiple=True,
+            metavar="COLUMN",
+        ),
+        _reading(
+            "--missing",
+            "A value that is missing is filled and marked, or an error, or zero, or "
+            "its row is skipped; without it as the model does, and filled in training "
+            f"{TABLE_FORMATS}.",
+            type=click.Choice(("fill", "error", "zero", "skip")),
+        ),
+        _reading(
+            "--categories",
+            "Text becomes a column for each value, or is hashed to --n-hash "
+            f"columns {TABLE_FORMATS}.",
+            type=click.Choice(("onehot", "hash")),
+        ),
+        _reading("--n-hash", f"Columns for hashed text {TABLE_FORMATS}.", type=int, metavar="N"),
+        _reading(
+            "--delimiter",
+            "The character between fields, or tab; without it the first rows tell (CSV).",
+            metavar="TEXT",
+        ),
+        _reading(
+            "--header/--no-header",
+            "Whether the first line holds the names of columns; without it the rows tell (CSV).",
+            default=None,
+        ),
+        _reading(
+            "--labels",
+            "The file of the labels; without it one beside the rows whose name fits "
+            "(npy, npz, IDX).",
+            metavar="FILE",
+        ),
+        _reading(
+            "--part",
+            "The part that is read where a file holds several, such as train and test (npz).",
+            metavar="NAME",
+        ),
+        _reading(
+            "--on-bad",
+            "A row that cannot be read is an error (raise), or is left out and counted (skip).",
+            type=click.Choice(("raise", "skip")),
+        ),
+    ]
+)
 READING_NAMES = (
     "format", "n_features", "base", "text_labels", "label", "drop", "text_columns", "missing",
     "categories", "n_hash", "delimiter", "header", "labels", "part", "on_bad",
 )  # fmt: skip
-with_output = _all_of([
-    _flag("--json", panel=OUTPUT, help="Print results as JSON, and nothing else, on standard "
-          "output."),
-    _flag("--quiet", "-q", panel=OUTPUT, help="No progress and no remarks."),
-    _flag("--debug", panel=OUTPUT, help="Show the traceback of an error."),
-])  # fmt: skip
+with_output = _all_of(
+    [
+        _flag(
+            "--json",
+            panel=OUTPUT,
+            help="Print results as JSON, and nothing else, on standard output.",
+        ),
+        _flag("--quiet", "-q", panel=OUTPUT, help="No progress and no remarks."),
+        _flag("--debug", panel=OUTPUT, help="Show the traceback of an error."),
+    ]
+)
 
 
 # ---- verbs -------------------------------------------------------------------------------
@@ -180,30 +243,58 @@ with_output = _all_of([
 @_verb("train clicks.csv.gz --test later.csv.gz --model clicks.model")
 @click.argument("data", nargs=-1)
 @_option("--test", metavar="FILE", help="Rows on which the error is measured in the end.")
-@_threshold("With --test: also count errors where the positive class is predicted from this "
-            "probability on.")  # fmt: skip
+@_threshold(
+    "With --test: also count errors where the positive class is predicted from this probability on."
+)
 @POSITIVE
 @_option("--model", "-m", metavar="FILE", help="File for the model.")
-@_option("--algorithm", "-a", default=DEFAULT_ALGORITHM, show_default=True,
-         type=click.Choice(tuple(ALGORITHMS)), help="The algorithm to train.")  # fmt: skip
-@_option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the "
-         "algorithm, such as n_planes=16; repeatable.")  # fmt: skip
-@_flag("--list-settings", help="Show name, default, range and meaning of every setting of the "
-       "algorithm.")  # fmt: skip
+@_option(
+    "--algorithm",
+    "-a",
+    default=DEFAULT_ALGORITHM,
+    show_default=True,
+    type=click.Choice(tuple(ALGORITHMS)),
+    help="The algorithm to train.",
+)
+@_option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the algorithm, such as n_planes=16; repeatable.",
+)
+@_flag(
+    "--list-settings",
+    help="Show name, default, range and meaning of every setting of the algorithm.",
+)
 @_flag("--stream", help="Read rows a chunk at a time, for files of any size.")
 @_option("--chunk-rows", type=int, metavar="N", help="Rows of a chunk of a stream.")
 @_flag("--cache", help="Keep parsed rows beside each file, for later passes.")
-@_option("--scale", type=click.Choice(SCALES), help="Divide columns by their largest absolute "
-         "value (maxabs), or give them mean 0 and deviation 1 (standard). The model keeps what it "
-         "needs for that. Default: none.")  # fmt: skip
-@_option("--resume", metavar="MODEL", help="Go on with a model, or with a training that was "
-         "stopped.")  # fmt: skip
-@_option("--checkpoint", metavar="EVERY", help="Write the model every so often: 60s, 5m or 100000 "
-         "rows.")  # fmt: skip
-@_option("--cluster", metavar="ADDRESS", help="Train on a Dask cluster: the address of its "
-         "scheduler, or local:8 for eight processes here.")  # fmt: skip
-@_option("--learners", type=int, metavar="N", help="Models trained side by side on the cluster. "
-         "Default: one a thread.")  # fmt: skip
+@_option(
+    "--scale",
+    type=click.Choice(SCALES),
+    help="Divide columns by their largest absolute "
+    "value (maxabs), or give them mean 0 and deviation 1 (standard). The model keeps what it "
+    "needs for that. Default: none.",
+)
+@_option(
+    "--resume", metavar="MODEL", help="Go on with a model, or with a training that was stopped."
+)
+@_option(
+    "--checkpoint", metavar="EVERY", help="Write the model every so often: 60s, 5m or 100000 rows."
+)
+@_option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Train on a Dask cluster: the address of its "
+    "scheduler, or local:8 for eight processes here.",
+)
+@_option(
+    "--learners",
+    type=int,
+    metavar="N",
+    help="Models trained side by side on the cluster. Default: one a thread.",
+)
 @SEED
 @JOBS
 @with_reading
@@ -222,8 +313,9 @@ def train(**given: Any) -> int:
 @_verb("predict clicks.model new.csv -o labels.csv --scores")
 @MODEL
 @DATA
-@_option("--output", "-o", metavar="FILE", help="File for the predictions; standard output without "
-         "it.")  # fmt: skip
+@_option(
+    "--output", "-o", metavar="FILE", help="File for the predictions; standard output without it."
+)
 @_flag("--scores", help="Add the score of each class; of two, the second one's margin.")
 @_flag("--proba", help="Add the probability of each class.")
 @_threshold("Predict the positive class from this probability on.")
@@ -261,14 +353,32 @@ def evaluate(**given: Any) -> int:
 
 @_verb("explore clicks.csv --report page.html --budget 60s")
 @DATA
-@_option("--report", metavar="FILE", help="A page to write, for a browser: after some seconds, and "
-         "in the end.")  # fmt: skip
-@_option("--budget", metavar="TIME", default="60s", show_default=True, help="Time for all of it, "
-         "such as 60s or 5m.")  # fmt: skip
-@_option("--rows", type=int, metavar="N", help="The most rows to try algorithms on. Default: as "
-         "many as there is time for.")  # fmt: skip
-@_option("--folds", type=int, metavar="K", default=3, show_default=True, help="Parts, each of "
-         "which is held out once.")  # fmt: skip
+@_option(
+    "--report",
+    metavar="FILE",
+    help="A page to write, for a browser: after some seconds, and in the end.",
+)
+@_option(
+    "--budget",
+    metavar="TIME",
+    default="60s",
+    show_default=True,
+    help="Time for all of it, such as 60s or 5m.",
+)
+@_option(
+    "--rows",
+    type=int,
+    metavar="N",
+    help="The most rows to try algorithms on. Default: as many as there is time for.",
+)
+@_option(
+    "--folds",
+    type=int,
+    metavar="K",
+    default=3,
+    show_default=True,
+    help="Parts, each of which is held out once.",
+)
 @SEED
 @JOBS
 @with_reading
@@ -281,8 +391,11 @@ def explore(**given: Any) -> int:
 @_verb("convert clicks.csv.gz clicks.parquet")
 @DATA
 @click.argument("output")
-@_option("--to", type=click.Choice(WRITTEN_FORMATS), help="Format of the file; without it its name "
-         "says it.")  # fmt: skip
+@_option(
+    "--to",
+    type=click.Choice(WRITTEN_FORMATS),
+    help="Format of the file; without it its name says it.",
+)
 @with_reading
 @with_output
 def convert(**given: Any) -> int:

@@ -165,8 +165,10 @@ class CodeCache(FunctionCache):  # type: ignore[misc]
             log.warning(
                 "polyplane's cache of compiled code %s %s (%s): it compiles without; nothing else "
                 "is wrong, and removing that folder makes a new one",
-                self.cache_path, what, problem or type(problem).__name__,
-            )  # fmt: skip
+                self.cache_path,
+                what,
+                problem or type(problem).__name__,
+            )
 
 
 class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]

@@ -377,9 +377,14 @@ def _sides_of(record: PlaneRecord) -> Sides:
     if weights is None:
         weights = np.ones(record.n_groups, np.float32)
     return Sides(
-        plus, minus, decomposition.n_groups(), record.n_units, record.n_estimators, weights,
+        plus,
+        minus,
+        decomposition.n_groups(),
+        record.n_units,
+        record.n_estimators,
+        weights,
         NO_GROUPS,
-    )  # fmt: skip
+    )
 
 
 def _groups_of_pairs(record: PlaneRecord, choices: Array) -> Array:

@@ -431,11 +431,16 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         """
         return as_table(
             [
-                {"recipe": recipe.name, "data": recipe.data, "quality": recipe.quality,
-                 **settings_of(recipe.settings), "why": recipe.why}
+                {
+                    "recipe": recipe.name,
+                    "data": recipe.data,
+                    "quality": recipe.quality,
+                    **settings_of(recipe.settings),
+                    "why": recipe.why,
+                }
                 for recipe in RECIPES
             ]
-        )  # fmt: skip
+        )
 
     @property
     def trials_(self) -> Any:

@@ -105,11 +105,17 @@ class Views:
             if key not in self.maps:
                 turn = None if self.sample is None else self.sample._turn_of(key, self.n_columns)
                 self.maps[key] = column_map(
-                    with_own_page(self.data.rows), self.members, self.n_columns, kind,
-                    may_leave_out=kind == AS_IS, must_map=kind != AS_IS,
-                    turns=directions == "principal", scores=scores, known_turn=turn,
+                    with_own_page(self.data.rows),
+                    self.members,
+                    self.n_columns,
+                    kind,
+                    may_leave_out=kind == AS_IS,
+                    must_map=kind != AS_IS,
+                    turns=directions == "principal",
+                    scores=scores,
+                    known_turn=turn,
                     n_read=self.n_read if statistics == "none" else None,
-                )  # fmt: skip
+                )
             return self.maps[key]
 
     def _turn_of(self, key: View, n_columns: int) -> Turn | None:

@@ -53,8 +53,13 @@ def _axes(ax: Any, n_axes: int = 1, across: int = 4, side: float = 2.4) -> Any:
         return [_plots().subplots(figsize=(5, 4), layout="constrained")[1]]
     n_lines = -(-n_axes // across)
     size = (side * min(n_axes, across), side * n_lines)
-    grid = _plots().subplots(n_lines, min(n_axes, across), figsize=size, squeeze=False,
-                             layout="constrained")[1].ravel()  # fmt: skip
+    grid = (
+        _plots()
+        .subplots(n_lines, min(n_axes, across), figsize=size, squeeze=False, layout="constrained")[
+            1
+        ]
+        .ravel()
+    )
     for spare in grid[n_axes:]:
         spare.set_axis_off()
     return list(grid[:n_axes])

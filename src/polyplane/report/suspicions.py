@@ -47,9 +47,12 @@ def suspicions(
     if set_aside:
         names = ", ".join(map(quoted, set_aside[:MAX_COLUMNS_NAMED]))
         found.append(
-            Suspicion("id", f"Ignored as almost unique per row (likely an identifier): {names}.",
-                      set_aside)
-        )  # fmt: skip
+            Suspicion(
+                "id",
+                f"Ignored as almost unique per row (likely an identifier): {names}.",
+                set_aside,
+            )
+        )
     if table.y.size < MIN_ROWS_TO_JUDGE_COLUMNS:
         return found
     n_looked_at = int(
@@ -76,8 +79,12 @@ def suspicions(
         distance = _distance(codes, at) if is_number else _distance_of_kinds(codes, at)
         if distance > MIN_DRIFT_DISTANCE:
             drifting.append((distance, source))
-    return [*_of_leaks(table, leaks), *found, *_of_ids(table, ids), *_of_drift(table, part.y, at,
-            drifting)]  # fmt: skip
+    return [
+        *_of_leaks(table, leaks),
+        *found,
+        *_of_ids(table, ids),
+        *_of_drift(table, part.y, at, drifting),
+    ]
 
 
 def _of_leaks(table: Table, leaks: list[tuple[float, int]]) -> list[Suspicion]:
@@ -120,10 +127,13 @@ def _of_drift(
     distance = _distance_of_kinds(y, places)
     if distance > MIN_DRIFT_DISTANCE / 2:
         found.append(
-            Suspicion("drift", f"Labels are not the same in the first and the last third of the "
-                      f"rows: {distance:.0%} of them would have to change. If rows come in time, "
-                      "test on the latest; if they are sorted by label, ignore this.")
-        )  # fmt: skip
+            Suspicion(
+                "drift",
+                f"Labels are not the same in the first and the last third of the "
+                f"rows: {distance:.0%} of them would have to change. If rows come in time, "
+                "test on the latest; if they are sorted by label, ignore this.",
+            )
+        )
     elif drifting:
         largest = sorted(drifting, reverse=True)[:MAX_COLUMNS_NAMED]
         names = tuple(table.columns.names[source] for _, source in largest)
@@ -133,10 +143,14 @@ def _of_drift(
             else ""
         )
         found.append(
-            Suspicion("drift", f"{', '.join(map(quoted, names))}{more} drifted from the first to "
-                      f"the last third of the rows (by {largest[0][0]:.0%} of the rows): folds at "
-                      "random flatter every algorithm; test on the latest rows.", names)
-        )  # fmt: skip
+            Suspicion(
+                "drift",
+                f"{', '.join(map(quoted, names))}{more} drifted from the first to "
+                f"the last third of the rows (by {largest[0][0]:.0%} of the rows): folds at "
+                "random flatter every algorithm; test on the latest rows.",
+                names,
+            )
+        )
     return found
 
 
@@ -240,17 +254,23 @@ def _contradictions(table: Table) -> list[Suspicion]:
     found = []
     if n_lost > max(1, n_rows // 1000):
         found.append(
-            Suspicion("contradiction", f"{n_in_conflict:,} rows ({n_in_conflict / n_rows:.1%}) "
-                      "equal another one in every column, but not in the label: no algorithm can "
-                      f"have less than {n_lost / n_rows:.1%} wrong on all of them.")
-        )  # fmt: skip
+            Suspicion(
+                "contradiction",
+                f"{n_in_conflict:,} rows ({n_in_conflict / n_rows:.1%}) "
+                "equal another one in every column, but not in the label: no algorithm can "
+                f"have less than {n_lost / n_rows:.1%} wrong on all of them.",
+            )
+        )
     n_copies = int((sizes - 1)[sizes == most].sum())
     if n_copies > MIN_SHARE_OF_COPIES * n_rows:
         found.append(
-            Suspicion("copies", f"{n_copies:,} rows ({n_copies / n_rows:.1%}) are copies of "
-                      "another with the same label: where one is held out and the other is "
-                      "trained on, errors look lower than they are.")
-        )  # fmt: skip
+            Suspicion(
+                "copies",
+                f"{n_copies:,} rows ({n_copies / n_rows:.1%}) are copies of "
+                "another with the same label: where one is held out and the other is "
+                "trained on, errors look lower than they are.",
+            )
+        )
     return found
 
 

@@ -329,6 +329,11 @@ class _Looks:
         error = self.curves[-1]
         spread = np.sqrt(error * (1 - error) / self.parts.size)
         return AlphaPath(
-            self.alphas, models, error, spread, self.errors[-1], np.array(self.passes),
+            self.alphas,
+            models,
+            error,
+            spread,
+            self.errors[-1],
+            np.array(self.passes),
             np.array(self.curves),
-        )  # fmt: skip
+        )

@@ -127,22 +127,47 @@ def _kernel_scale(X: Any) -> float:
 CANDIDATES: Mapping[str, Candidate] = {
     candidate.name: candidate
     for candidate in (
-        Candidate("majority", MAJORITY, "", "always the most frequent label",
-                  lambda X: Setting(DummyClassifier), unit="labels"),
+        Candidate(
+            "majority",
+            MAJORITY,
+            "",
+            "always the most frequent label",
+            lambda X: Setting(DummyClassifier),
+            unit="labels",
+        ),
         Candidate("linear", LINEAR, "pegasos", "one plane a class", _tuned(PegasosClassifier)),
-        Candidate("amm", PLANES, "amm", "planes born and pruned as the rows ask",
-                  _tuned(AMMClassifier)),
-        Candidate("polyplane", PLANES, "polyplane", "soft maxima of planes over bent columns",
-                  lambda X: Setting(PolyplaneClassifier)),
-        Candidate("additive", ADDITIVE, "soft-planes", "one curve a column, added up",
-                  lambda X: Setting(SoftPlanesClassifier, ONE_PLANE)),
-        Candidate("huller", KERNEL, "huller", "an online SVM with the RBF kernel", _huller,
-                  growth=1.7, unit="vectors"),
-        Candidate("cpm", PLANES, "cpm", "a convex polytope around each class",
-                  _tuned(CPMClassifier)),
+        Candidate(
+            "amm", PLANES, "amm", "planes born and pruned as the rows ask", _tuned(AMMClassifier)
+        ),
+        Candidate(
+            "polyplane",
+            PLANES,
+            "polyplane",
+            "soft maxima of planes over bent columns",
+            lambda X: Setting(PolyplaneClassifier),
+        ),
+        Candidate(
+            "additive",
+            ADDITIVE,
+            "soft-planes",
+            "one curve a column, added up",
+            lambda X: Setting(SoftPlanesClassifier, ONE_PLANE),
+        ),
+        Candidate(
+            "huller",
+            KERNEL,
+            "huller",
+            "an online SVM with the RBF kernel",
+            _huller,
+            growth=1.7,
+            unit="vectors",
+        ),
+        Candidate(
+            "cpm", PLANES, "cpm", "a convex polytope around each class", _tuned(CPMClassifier)
+        ),
         Candidate("poly2", KERNEL, "poly2", "a linear SVM over products of two columns", _poly2),
     )
-}  # fmt: skip
+}
 
 
 def candidates_for(X: Any) -> tuple[list[Candidate], dict[str, str]]:

@@ -43,9 +43,9 @@ class Shown:
         self.best, self.beside, self.curved, self.planes = best, beside, curved, planes
 
 
-def table_of(runs: Runs, beside: str, says: Mapping[str, str], units: Mapping[str, str]) -> list[
-    dict[str, Any]
-]:  # fmt: skip
+def table_of(
+    runs: Runs, beside: str, says: Mapping[str, str], units: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Return a line for each algorithm: error, interval, lead over another, and prices."""
     lines = []
     for name, all_runs in runs.items():

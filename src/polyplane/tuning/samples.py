@@ -146,10 +146,16 @@ def sample_of_stream(
     labels = _labels_of(found.y)
     order = _mixed_order(labels, seed)
     return Sample(
-        _as_floats(X[order]), labels[order], order,
-        columns or _plain_columns(None, X.shape[1]), layout, n_met, is_whole,
-        ", ".join(_base_name(one) for one in rows.sources[:3]), reading=_reading_of(rows),
-    )  # fmt: skip
+        _as_floats(X[order]),
+        labels[order],
+        order,
+        columns or _plain_columns(None, X.shape[1]),
+        layout,
+        n_met,
+        is_whole,
+        ", ".join(_base_name(one) for one in rows.sources[:3]),
+        reading=_reading_of(rows),
+    )
 
 
 def chunks_to_sample(rows: Stream) -> Generator[Chunk, None, None]:

@@ -76,9 +76,11 @@ def chunks_of(
     rows: Stream, screen: Screen, title: str, one_pass: Generator[Chunk, None, None] | None = None
 ) -> Generator[Chunk, None, None]:
     """One pass with its progress; in the end rows that were left out are counted."""
-    with blamed_on_the_call(), screen.progress(title) as advance, contextlib.closing(
-        one_pass or iter(rows)
-    ) as chunks:  # fmt: skip
+    with (
+        blamed_on_the_call(),
+        screen.progress(title) as advance,
+        contextlib.closing(one_pass or iter(rows)) as chunks,
+    ):
         for chunk in chunks:
             yield chunk
             advance(chunk.X.shape[0])

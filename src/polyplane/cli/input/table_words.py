@@ -57,8 +57,11 @@ def label_facts(layout: Layout, asked: Any, y: Array | None) -> dict[str, Any] |
     name = layout.label
     is_guessed = asked == AUTO and (name is None or label_by_name([name]) is None)
     found: dict[str, Any] = {
-        "name": name, "position": layout.label_position, "is_guessed": is_guessed, "shares": None,
-    }  # fmt: skip
+        "name": name,
+        "position": layout.label_position,
+        "is_guessed": is_guessed,
+        "shares": None,
+    }
     if y is not None and y.size:
         labels, counts = np.unique(y, return_counts=True)
         order = np.argsort(-counts, kind="stable")

@@ -151,10 +151,14 @@ def _show_calibration(screen: Screen, evaluation: Evaluation) -> None:
     screen.table(
         ["probability", "rows", "predicted", "observed"],
         [
-            [f"{one.lower:.1f} to {one.upper:.1f}", one.n_rows,
-             f"{one.predicted:.3f}", f"{one.observed:.3f}"]
+            [
+                f"{one.lower:.1f} to {one.upper:.1f}",
+                one.n_rows,
+                f"{one.predicted:.3f}",
+                f"{one.observed:.3f}",
+            ]
             for one in evaluation.probabilities.calibration
             if one.n_rows
         ],
         f"Calibration of the probability of {what}",
-    )  # fmt: skip
+    )

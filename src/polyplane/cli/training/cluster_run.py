@@ -40,9 +40,11 @@ def check_cluster(request: TrainRequest) -> None:
             raise CallError("--learners is about a cluster: name one with --cluster.")
         return
     unfit = {
-        "--stream": request.stream, "--cache": request.cache, "--scale": request.scale != "none",
+        "--stream": request.stream,
+        "--cache": request.cache,
+        "--scale": request.scale != "none",
         "--chunk-rows": request.chunk_rows is not None,
-    }  # fmt: skip
+    }
     for option, is_given in unfit.items():
         if is_given:
             raise CallError(f"{option} is not for --cluster, whose workers hold the rows as read.")
@@ -80,10 +82,15 @@ def run_on_cluster(
         _lost_in_words(watch, estimator),
     ):
         dask_cluster.fit(
-            estimator, list(request.data), client=client,
-            rounds=n_rounds, learners=request.learners, resume=bool(request.resume),
-            callback=lambda _: stop_if_asked(), **reading,
-        )  # fmt: skip
+            estimator,
+            list(request.data),
+            client=client,
+            rounds=n_rounds,
+            learners=request.learners,
+            resume=bool(request.resume),
+            callback=lambda _: stop_if_asked(),
+            **reading,
+        )
     return begin, _count_rounds(estimator) - n_made
 
 
@@ -142,10 +149,13 @@ def _connected(where: str, screen: Screen) -> Iterator[Any]:
         if n_workers is not None:
             address: Any = stack.enter_context(
                 distributed.LocalCluster(
-                    n_workers=int(n_workers[1]), threads_per_worker=1, host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0", silence_logs="CRITICAL",
+                    n_workers=int(n_workers[1]),
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs="CRITICAL",
                 )
-            )  # fmt: skip
+            )
         else:
             address = where
         try:

@@ -47,9 +47,14 @@ def run(
             advance(1, f"{done.machine} {done.error:.2%} on {done.n_rows:,} rows")
 
         found = explore_sample(
-            sample, limit, folds, start, ALL_CORES if jobs is None else jobs,
-            report=report, watch=watch,
-        )  # fmt: skip
+            sample,
+            limit,
+            folds,
+            start,
+            ALL_CORES if jobs is None else jobs,
+            report=report,
+            watch=watch,
+        )
     _show(screen, found, report)
     screen.result(_plain(found, report))
     return INTERRUPTED if found.is_interrupted else DONE

@@ -71,10 +71,14 @@ class Job:
         """Return the arguments for a model file, enough to resume with the data alone."""
         request = self.request
         return {
-            "data": list(request.data), "stream": request.stream, "chunk_rows": request.chunk_rows,
-            "scale": request.scale, "base": self.saved.training.get("base"),
-            "finished": is_finished, "cluster": request.cluster is not None,
-        }  # fmt: skip
+            "data": list(request.data),
+            "stream": request.stream,
+            "chunk_rows": request.chunk_rows,
+            "scale": request.scale,
+            "base": self.saved.training.get("base"),
+            "finished": is_finished,
+            "cluster": request.cluster is not None,
+        }
 
     def write(self, is_finished: bool) -> None:
         """Put the model into its file, if it has one."""
@@ -160,9 +164,11 @@ def _resumed(request: TrainRequest, screen: Screen) -> Job:
     stream = bool(was.get("stream", request.stream)) if is_stopped else request.stream
     chunk_rows = was.get("chunk_rows") if is_stopped else request.chunk_rows
     asked = {
-        **vars(request), "stream": stream, "chunk_rows": chunk_rows,
+        **vars(request),
+        "stream": stream,
+        "chunk_rows": chunk_rows,
         "scale": str(was.get("scale", "none")),
-    }  # fmt: skip
+    }
     if request.scale not in ("none", asked["scale"]):
         raise CallError(
             f"--scale is {request.scale}, but {request.resume} was trained with "
@@ -230,10 +236,14 @@ def _title(job: Job) -> str:
 def _rows(job: Job) -> Stream:
     request = job.request
     rows = open_rows(
-        request.data, request.reading, layout=job.saved.layout,
-        base=job.saved.training.get("base"), cache=request.cache,
-        on_bad=request.on_bad, chunk_rows=request.chunk_rows or CHUNK_ROWS,
-    )  # fmt: skip
+        request.data,
+        request.reading,
+        layout=job.saved.layout,
+        base=job.saved.training.get("base"),
+        cache=request.cache,
+        on_bad=request.on_bad,
+        chunk_rows=request.chunk_rows or CHUNK_ROWS,
+    )
     job.saved.training.setdefault("base", base_of(rows))
     return rows
 
@@ -343,9 +353,12 @@ def _tested(job: Job) -> Evaluation | None:
     loaded = _loaded(job, request.test)
     found = loaded.evaluation(request.threshold, request.positive)
     rows = open_rows(
-        request.test, request.reading, layout=loaded.layout, base=loaded.fitted.call.get("base"),
+        request.test,
+        request.reading,
+        layout=loaded.layout,
+        base=loaded.fitted.call.get("base"),
         on_bad=request.on_bad,
-    )  # fmt: skip
+    )
     spelt: dict[str, str] = {}
     for chunk in chunks_of(rows, job.screen, "Testing"):
         if not chunk.y.size:

@@ -217,8 +217,10 @@ def _cells_of(source: Source, column: Any, path: Any) -> Any:
     """Return the cells of an Arrow array as their kind of column has them."""
     kind = column.type
     is_text = pa.types.is_dictionary(kind) or kind in (
-        pa.string(), pa.large_string(), pa.string_view(),
-    )  # fmt: skip
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+    )
     if is_text or source.kind in (CATEGORY, TEXT, *OPEN):
         return _cells_of_texts(source, texts_of(column), path)
     is_moment = pa.types.is_timestamp(kind) or pa.types.is_date(kind)

@@ -444,9 +444,14 @@ def _write_marked(
 
 @jit
 def _write_entries(
-    numbers: Any, columns: Any, word_starts: Any, word_columns: Any, starts: Any, indices: Any,
+    numbers: Any,
+    columns: Any,
+    word_starts: Any,
+    word_columns: Any,
+    starts: Any,
+    indices: Any,
     values: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Write numbers that are not 0, and a 1 for each pair behind them, rising; return how many.
 
     Hashed pairs may meet in a column, where they add up; a word counts once.

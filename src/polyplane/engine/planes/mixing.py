@@ -243,8 +243,13 @@ def is_sound(share: Any) -> bool:
     n = share.owner.size
     matrices = share.sums, share.timed_sums
     vectors = (
-        share.squared_norms, share.owner, share.origin, share.backing, share.won, share.largest,
-    )  # fmt: skip
+        share.squared_norms,
+        share.owner,
+        share.origin,
+        share.backing,
+        share.won,
+        share.largest,
+    )
     is_like = all(one.ndim == 2 and one.shape[1] == n for one in matrices)
     is_like = is_like and all(one.shape == (n,) for one in vectors)
     is_like = is_like and len(share.timed_sums) in (0, len(share.sums))

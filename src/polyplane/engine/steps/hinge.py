@@ -155,9 +155,19 @@ def violates(alpha: Any, t: Any, seen: Any) -> Any:
 
 @inlined
 def learn(
-    rule: Any, page: Any, a: Any, b: Any, planes: Any, scores: Any, wanted: Any, i: Any,
-    seen: Any, is_online: Any, coin: Any, t: Any,
-) -> Any:  # fmt: skip
+    rule: Any,
+    page: Any,
+    a: Any,
+    b: Any,
+    planes: Any,
+    scores: Any,
+    wanted: Any,
+    i: Any,
+    seen: Any,
+    is_online: Any,
+    coin: Any,
+    t: Any,
+) -> Any:
     """Take the step on row i, which was `compared`; return its own plane."""
     label, tiles, own = label_of(wanted, i), tiles_used(planes), seen.own
     own_is_zero, is_violated = own == NO_PLANE, violates(rule.alpha, t, seen)

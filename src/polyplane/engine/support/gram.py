@@ -290,9 +290,16 @@ def _fill_sheet(desk: Any, n: Any, group: Any, n_used: Any, width: Any) -> Any:
 
 @jit
 def fill_block(
-    kernel: Any, rows: Any, lengths: Any, first: Any, last: Any, chunk: Any, desk: Any, out: Any,
+    kernel: Any,
+    rows: Any,
+    lengths: Any,
+    first: Any,
+    last: Any,
+    chunk: Any,
+    desk: Any,
+    out: Any,
     at_column: Any,
-) -> None:  # fmt: skip
+) -> None:
     """out[j, at_column + i] = K(row i, chunk row j) for rows `first` to `last`, of packed rows."""
     spans = _Spans(span(rows.values), span(rows.columns), span(rows.starts))
     used, tiles, sheet = span(chunk.used), span(chunk.values), span(desk.sheet)

@@ -146,9 +146,15 @@ def with_places(held: SupportSet, new_place: Any) -> None:
 def spans_of_visit(visit: Any) -> Any:
     """The rows as a loop sees them; `visit` must be its argument."""
     return VisitSpans(
-        span(visit.values), span(visit.diagonal), span(visit.side), span(visit.weight),
-        span(visit.slot), span(visit.row), visit.first_place, visit.values.shape[1],
-    )  # fmt: skip
+        span(visit.values),
+        span(visit.diagonal),
+        span(visit.side),
+        span(visit.weight),
+        span(visit.slot),
+        span(visit.row),
+        visit.first_place,
+        visit.values.shape[1],
+    )
 
 
 @inlined

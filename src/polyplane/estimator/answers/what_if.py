@@ -55,14 +55,20 @@ class WhatIf(NamedTuple):
                 sizes = _sizes(table.cells(column).take(pa.array(rows)), values)
                 found = self.predict(table.with_values(rows, column, values.cells))
                 is_wanted = found.reshape(rows.size, -1) == wanted[rows, None]
-                self._keep_smaller(best, rows, np.where(is_wanted, sizes, np.inf), place, values,
-                                   table)  # fmt: skip
+                self._keep_smaller(
+                    best, rows, np.where(is_wanted, sizes, np.inf), place, values, table
+                )
         return best
 
     def _keep_smaller(
-        self, best: list[Change | None], rows: Array, sizes: Array, place: int, values: "_Values",
+        self,
+        best: list[Change | None],
+        rows: Array,
+        sizes: Array,
+        place: int,
+        values: "_Values",
         table: "_Table",
-    ) -> None:  # fmt: skip
+    ) -> None:
         choice = sizes.argmin(axis=1)
         for row, k, size in zip(rows.tolist(), choice.tolist(), sizes.min(axis=1), strict=True):
             known = best[row]

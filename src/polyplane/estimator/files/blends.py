@@ -138,9 +138,15 @@ def _plain(
         shape = None if found.shape_of_planes is None else list(found.shape_of_planes)
         out.arrays.update({f"{path}.{name}": array for name, array in found.arrays.items()})
     return _PlainMember(
-        member.name, member.share, member.weight, member.is_done, settings, model, shape,
+        member.name,
+        member.share,
+        member.weight,
+        member.is_done,
+        settings,
+        model,
+        shape,
         member.statistics,
-    )  # fmt: skip
+    )
 
 
 # ---- reading -----------------------------------------------------------------------------

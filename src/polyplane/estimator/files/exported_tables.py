@@ -88,15 +88,22 @@ def _column(layout: Layout, source: Source, width: int) -> TableColumn:
     if source.kind in NUMERIC:
         fill = source.fill if fills else 0.0
         return TableColumn(
-            source.name, table_input.NUMBER, fill=fill, missing=missing,
-            origin=source.origin, unit=source.unit,
-        )  # fmt: skip
+            source.name,
+            table_input.NUMBER,
+            fill=fill,
+            missing=missing,
+            origin=source.origin,
+            unit=source.unit,
+        )
     if source.kind == DATE:
         return TableColumn(
-            source.name, table_input.DATE, fill=source.fill if fills else 0.0, missing=missing,
+            source.name,
+            table_input.DATE,
+            fill=source.fill if fills else 0.0,
+            missing=missing,
             origin=source.origin,
             parts={part: _places_of_part(layout, source, width, part) for part in PARTS},
-        )  # fmt: skip
+        )
     if source.kind not in (CATEGORY, TEXT):
         raise ModelError(f"column {source.name!r} is of a kind that cannot be exported")
     if layout.categories.n_hash:

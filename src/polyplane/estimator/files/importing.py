@@ -114,9 +114,15 @@ def _of_liblinear(text: TextModel, n_features: int | None) -> FittedModel:
     made = polyplane.PegasosClassifier(fit_intercept=found.has_intercept)
     features = Features(1.0 if found.has_intercept else 0.0)
     return _fitted(
-        made, known.classes, len(sums) - 1, record,
-        features=features, is_dense=True, alpha=made.alpha, gamma=None,
-    )  # fmt: skip
+        made,
+        known.classes,
+        len(sums) - 1,
+        record,
+        features=features,
+        is_dense=True,
+        alpha=made.alpha,
+        gamma=None,
+    )
 
 
 def _of_libsvm(text: TextModel, n_features: int | None) -> FittedModel:
@@ -143,9 +149,15 @@ def _of_libsvm(text: TextModel, n_features: int | None) -> FittedModel:
     kernel = FormulaKernel(formula=formula, n_columns=n_columns)
     record = KernelRecord(kernel, support, expansions, decomposition)
     return _fitted(
-        made, known.classes, n_columns, record,
-        features=None, is_dense=False, alpha=None, gamma=float(gamma),
-    )  # fmt: skip
+        made,
+        known.classes,
+        n_columns,
+        record,
+        features=None,
+        is_dense=False,
+        alpha=None,
+        gamma=float(gamma),
+    )
 
 
 def _rows(text: SparseText, n_columns: int | None) -> tuple[CsrRows, int]:
@@ -158,9 +170,14 @@ def _rows(text: SparseText, n_columns: int | None) -> tuple[CsrRows, int]:
             raise ModelError(f"line {line}: {problem}", text.path)
     try:
         (chunk,) = libsvm_text.chunks(
-            io.BytesIO(lines), text.path, len(text.rows),
-            n_features=n_columns, base=1, text_labels=False, bad=BadRows(),
-        )  # fmt: skip
+            io.BytesIO(lines),
+            text.path,
+            len(text.rows),
+            n_features=n_columns,
+            base=1,
+            text_labels=False,
+            bad=BadRows(),
+        )
     except DataError as error:
         line = text.first_line + (error.line or 1) - 1
         raise ModelError(f"line {line}: {error.problem}", text.path) from None

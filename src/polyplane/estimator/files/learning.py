@@ -67,9 +67,15 @@ def _curves_of(estimator: Any) -> list[Curve]:
 
 def _kernel_state(training: KernelTraining) -> KernelState:
     return KernelState(
-        training.seed, training.cache_bytes, _offset_of(training.kernel), training.models,
-        training.pool, training.n_seen, training.course, training.generator,
-    )  # fmt: skip
+        training.seed,
+        training.cache_bytes,
+        _offset_of(training.kernel),
+        training.models,
+        training.pool,
+        training.n_seen,
+        training.course,
+        training.generator,
+    )
 
 
 def _offset_of(kernel: Any) -> float:

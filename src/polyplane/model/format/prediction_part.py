@@ -234,12 +234,15 @@ PLANES = Table(
         "calibration": Number(),
     },
     {
-        "classes": "plane_class", "signs": "plane_sign", "estimators": "n_estimators",
-        "units": "n_units", "soft": "is_soft",
+        "classes": "plane_class",
+        "signs": "plane_sign",
+        "estimators": "n_estimators",
+        "units": "n_units",
+        "soft": "is_soft",
     },
     before=lambda record: _Grouped(record),
     check=_check_planes,
-)  # fmt: skip
+)
 
 
 class _Grouped:
@@ -476,12 +479,15 @@ PREDICTION = Table(
         "fit_report": Json(),
     },
     {
-        "columns": "n_columns", "probabilities": "has_probabilities", "dense": "is_dense",
-        "steps": "n_steps", "passes": "n_passes",
+        "columns": "n_columns",
+        "probabilities": "has_probabilities",
+        "dense": "is_dense",
+        "steps": "n_steps",
+        "passes": "n_passes",
     },
     before=_Parted,
     check=_check_model,
-)  # fmt: skip
+)
 
 
 def write_prediction(model: FittedModel, out: Writer) -> dict[str, Any]:

@@ -121,9 +121,16 @@ class FormulaKernel(Kernel):
         def fill(rows: KernelRows, out: Array, column: int, n_jobs: int) -> None:
             def work(first: int, last: int) -> None:
                 fill_block(
-                    self.formula, rows.entries, rows.lengths, first, last, tiles,
-                    desk_for(rows.entries), out, column,
-                )  # fmt: skip
+                    self.formula,
+                    rows.entries,
+                    rows.lengths,
+                    first,
+                    last,
+                    tiles,
+                    desk_for(rows.entries),
+                    out,
+                    column,
+                )
 
             shared_out(work, rows.size, n_jobs, ROWS_WORTH_A_THREAD, LANES)
 

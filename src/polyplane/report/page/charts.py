@@ -178,8 +178,11 @@ class Chart:
         """Where words begin or end: right of a mark, or left where another one is in the way."""
         width = LETTER * len(_short(text))
         for start, place in ((a + 9, (a + 9, "start")), (a - 9 - width, (a - 9, "end"))):
-            covered = any(start - 6 < x < start + width + 6 and abs(y - b) < 9 for x, y in self.dots
-                          if (x, y) != (a, b))  # fmt: skip
+            covered = any(
+                start - 6 < x < start + width + 6 and abs(y - b) < 9
+                for x, y in self.dots
+                if (x, y) != (a, b)
+            )
             if not covered and start > self.left:
                 return place
         return a + 9, "start"

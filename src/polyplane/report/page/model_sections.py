@@ -32,17 +32,30 @@ def history(content: Content) -> str:
     x = logs_of(steps, "steps", lambda v: f"{v:,.0f}", is_whole=True)
     errors = [(n["step"], n["error"]) for n in notes if math.isfinite(n["error"])]
     y = axis_of([e for _, e in errors], "error since the point before", whole_percent, True)
-    first = Chart(x, y, "Error by step",
-                  f"from {percent(errors[0][1])} to {percent(errors[-1][1])}",
-                  (460, 280), 24)  # fmt: skip
+    first = Chart(
+        x,
+        y,
+        "Error by step",
+        f"from {percent(errors[0][1])} to {percent(errors[-1][1])}",
+        (460, 280),
+        24,
+    )
     first.line(errors, "best")
     top = [n[k] for n in notes for k in ("planes", "created", "pruned")]
     last = notes[-1]
-    second = Chart(x, axis_of(top, "planes", lambda v: f"{v:,.0f}", True, True), "Planes by step",
-                   f"{last['planes']:.0f} now, {last['created']:.0f} created, "
-                   f"{last['pruned']:.0f} pruned", (460, 280), 72)  # fmt: skip
-    for key, kind, name in (("planes", "best", "now"), ("created", "second", "created"),
-                            ("pruned", "third", "pruned")):  # fmt: skip
+    second = Chart(
+        x,
+        axis_of(top, "planes", lambda v: f"{v:,.0f}", True, True),
+        "Planes by step",
+        f"{last['planes']:.0f} now, {last['created']:.0f} created, {last['pruned']:.0f} pruned",
+        (460, 280),
+        72,
+    )
+    for key, kind, name in (
+        ("planes", "best", "now"),
+        ("created", "second", "created"),
+        ("pruned", "third", "pruned"),
+    ):
         second.line([(n["step"], n[key]) for n in notes], kind)
         second.label(last["step"], last[key], name, "best" if kind == "best" else "")
     assert found is not None
@@ -81,10 +94,13 @@ def planes(content: Content) -> str:
             f"</span></div><p class='quiet'>decides {percent(one['share'])} of the rows "
             f"({one['rows']:,}); {percent(one['error'])} of them wrong</p>{picture}"
             f'<ul class="weights">{weights}</ul>'
-            + (f'<div class="pictures">{exemplars}</div>' if exemplars else
-               f"<p class='quiet'>its clearest rows</p><ul class='clear quiet'>{said}</ul>")
+            + (
+                f'<div class="pictures">{exemplars}</div>'
+                if exemplars
+                else f"<p class='quiet'>its clearest rows</p><ul class='clear quiet'>{said}</ul>"
+            )
             + "</article>"
-        )  # fmt: skip
+        )
     n_shown, n_all = len(found["list"]), found["n_planes"]
     more = ""
     if n_all > n_shown:
@@ -129,9 +145,10 @@ def _spline(one: Mapping[str, Any]) -> str:
         head = "".join(f'<th scope="col">{shown(label)}</th>' for label in labels)
         lines = "".join(
             f"<tr><th scope='row'>{shown(name)}</th>"
-            + "".join(f"<td>{v:+.2f}</td>" for v in changes) + "</tr>"
+            + "".join(f"<td>{v:+.2f}</td>" for v in changes)
+            + "</tr>"
             for name, *changes in zip(one["values"], *values, strict=True)
-        )  # fmt: skip
+        )
         return (
             f'<figure class="small"><div class="scroll" tabindex="0" role="region" aria-label="'
             f'Changes by {words(one["name"])}"><table><caption>{caption}</caption><thead><tr>'

@@ -99,8 +99,16 @@ def _machines(content: Content) -> str:
             f"<td>{duration(one['fit_seconds'])}</td><td>{one['rows']:,}</td></tr>"
         )
     beside = words(content["beside"])
-    head = ("algorithm", "error, 95%", f"lead over {beside}", "p", "a prediction", "memory",
-            "a fit", "rows")  # fmt: skip
+    head = (
+        "algorithm",
+        "error, 95%",
+        f"lead over {beside}",
+        "p",
+        "a prediction",
+        "memory",
+        "a fit",
+        "rows",
+    )
     made = table("Every algorithm on the largest sample that it reached", head, rows)
     return f'<div class="wide">{made}</div>'
 
@@ -123,17 +131,24 @@ def _prices(content: Content) -> str:
     lines = [m for m in lines if math.isfinite(m["microseconds"]) and m["microseconds"] > 0]
     if not lines:
         return "<p>No prices are known.</p>"
-    x = logs_of([m["microseconds"] for m in lines], "a prediction, µs a row (log scale)",
-                lambda v: f"{v:g}")  # fmt: skip
+    x = logs_of(
+        [m["microseconds"] for m in lines], "a prediction, µs a row (log scale)", lambda v: f"{v:g}"
+    )
     y = axis_of([v for m in lines for v in (m["low"], m["high"])], "error", whole_percent, True)
-    told = "; ".join(f"{m['machine']} {percent(m['error'])} at {price(m['microseconds'])}"
-                     for m in lines)  # fmt: skip
+    told = "; ".join(
+        f"{m['machine']} {percent(m['error'])} at {price(m['microseconds'])}" for m in lines
+    )
     chart = Chart(x, y, "Error against the price of a prediction", told)
     for m in sorted(lines, key=lambda one: one["machine"] == content["best"]):
         name, kind = m["machine"], kind_of(m["machine"], content)
         chart.bar(m["microseconds"], m["low"], m["high"], kind, name)
-        chart.dot(m["microseconds"], m["error"], kind,
-                  f"{name}: {percent(m['error'])}, {price(m['microseconds'])}", name)  # fmt: skip
+        chart.dot(
+            m["microseconds"],
+            m["error"],
+            kind,
+            f"{name}: {percent(m['error'])}, {price(m['microseconds'])}",
+            name,
+        )
         chart.label(m["microseconds"], m["error"], name, kind)
     usual = next((m for m in content["machines"] if m["machine"] == MAJORITY), None)
     aside = (
@@ -156,8 +171,13 @@ def _learning(content: Content) -> str:
         apart = (max(sizes) / min(sizes)) ** 0.1  # a tenth of the axis
         if not ticks or ticks[0] > apart * n_rows:
             ticks.insert(0, n_rows)
-    x = Axis(min(sizes) / 1.1, max(sizes) * 1.1, [(t, f"{t:,}") for t in ticks],
-             "rows of the sample", True)  # fmt: skip
+    x = Axis(
+        min(sizes) / 1.1,
+        max(sizes) * 1.1,
+        [(t, f"{t:,}") for t in ticks],
+        "rows of the sample",
+        True,
+    )
     y = axis_of([p[1] for points in curves.values() for p in points], "error", whole_percent, True)
     told = "; ".join(
         f"{name} from {percent(points[0][1])} to {percent(points[-1][1])}"
@@ -174,8 +194,11 @@ def _learning(content: Content) -> str:
         for n, error, *_ in points:
             chart.dot(n, error, kind, f"{name}: {percent(error)} on {n:,} rows", name, 3.5)
         chart.label(points[-1][0], points[-1][1], name, kind)
-    return figure(chart, "Samples of different sizes, two thirds or more of each for training. A "
-                   "curve that still falls asks for more rows.")  # fmt: skip
+    return figure(
+        chart,
+        "Samples of different sizes, two thirds or more of each for training. A "
+        "curve that still falls asks for more rows.",
+    )
 
 
 def _code(content: Content) -> str:

@@ -192,9 +192,10 @@ def _close(ranked: Sequence[int], contenders: Sequence[Contender], most: int) ->
     its = contenders[ranked[most - 1]].is_wrong.astype(np.float64)
     leads = {k: contenders[k].is_wrong - its for k in ranked}
     near = [
-        k for k, lead in leads.items()
+        k
+        for k, lead in leads.items()
         if abs(lead.mean()) <= CLOSE * lead.std() / math.sqrt(lead.size)
-    ]  # fmt: skip
+    ]
     return near if set(near) & set(ranked[most:]) else []
 
 

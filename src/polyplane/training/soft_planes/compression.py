@@ -129,9 +129,17 @@ class _Planes:
         look = self.seen if self.seen.is_kept is self.is_kept else self.look()
         changes = np.empty(self.unit.size)
         changes_without_each(
-            self.parts, self.is_kept, self.starts, look.top, look.rest, self.class_of, self.labels,
-            look.odds, before, changes,
-        )  # fmt: skip
+            self.parts,
+            self.is_kept,
+            self.starts,
+            look.top,
+            look.rest,
+            self.class_of,
+            self.labels,
+            look.odds,
+            before,
+            changes,
+        )
         kept = np.flatnonzero(self.is_kept)
         by_change: Array = kept[np.argsort(changes[kept], kind="stable")]
         return by_change

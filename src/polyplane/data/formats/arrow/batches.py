@@ -192,9 +192,13 @@ class BatchRows:
         """True where a row is sound; `cells` are the positions of its numbers in the file."""
         table = replace(self.table, places=self.table.places._replace(sources=list(cells)))
         return table.sound_rows(
-            numbers, {}, label_flaws, lambda row, *problem: error_at(int(rows[row]), *problem),
-            range(len(cells)), may_fill=False,
-        )  # fmt: skip
+            numbers,
+            {},
+            label_flaws,
+            lambda row, *problem: error_at(int(rows[row]), *problem),
+            range(len(cells)),
+            may_fill=False,
+        )
 
 
 def _width_stated(text: bytes) -> int:

@@ -68,9 +68,12 @@ def write_npz(path: Path, chunks: Iterable[Chunk]) -> int:
         arrays["X"] = X.astype(_kind_of(X), copy=False)
     else:
         arrays |= {
-            "indices": X.indices, "indptr": X.indptr, "format": np.array(b"csr"),
-            "shape": np.array(X.shape), "data": X.data.astype(np.float32, copy=False),
-        }  # fmt: skip
+            "indices": X.indices,
+            "indptr": X.indptr,
+            "format": np.array(b"csr"),
+            "shape": np.array(X.shape),
+            "data": X.data.astype(np.float32, copy=False),
+        }
     with whole_file(path) as file:
         np.savez_compressed(file, **arrays)
     return int(X.shape[0])

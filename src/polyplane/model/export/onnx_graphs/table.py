@@ -173,13 +173,21 @@ def _codes(
     if key.codes:
         known = {**key.codes, **dict.fromkeys(table.missing_texts, key.missing)}
         return graph.add(
-            "LabelEncoder", texts[name], domain="ai.onnx.ml", keys_strings=list(known),
-            values_int64s=list(known.values()), default_int64=-1,
-        )  # fmt: skip
+            "LabelEncoder",
+            texts[name],
+            domain="ai.onnx.ml",
+            keys_strings=list(known),
+            values_int64s=list(known.values()),
+            default_int64=-1,
+        )
     found = graph.add(
-        "LabelEncoder", name, domain="ai.onnx.ml", keys_floats=key.numbers.tolist(),
-        values_int64s=list(range(key.numbers.size)), default_int64=-1,
-    )  # fmt: skip
+        "LabelEncoder",
+        name,
+        domain="ai.onnx.ml",
+        keys_floats=key.numbers.tolist(),
+        values_int64s=list(range(key.numbers.size)),
+        default_int64=-1,
+    )
     return graph.add("Where", graph.add("IsNaN", name), np.int64(key.missing), found)
 
 
@@ -195,9 +203,13 @@ def _looked_up(
         code = graph.add("Where", graph.add("Less", least, np.int64(0)), np.int64(-1), joined)
     n_entries = statistic.codes.size
     place = graph.add(
-        "LabelEncoder", code, domain="ai.onnx.ml", keys_int64s=[-1, *statistic.codes.tolist()],
-        values_int64s=[n_entries, *range(n_entries)], default_int64=n_entries,
-    )  # fmt: skip
+        "LabelEncoder",
+        code,
+        domain="ai.onnx.ml",
+        keys_int64s=[-1, *statistic.codes.tolist()],
+        values_int64s=[n_entries, *range(n_entries)],
+        default_int64=n_entries,
+    )
     values = np.vstack([statistic.values, statistic.rest])
     found = graph.add("Gather", values, place, axis=0)
     return graph.add("Reshape", found, np.array([-1, statistic.rest.size]))
@@ -228,9 +240,14 @@ def _tokens(graph: Graph, texts: str, pattern: str, is_small: bool = False) -> s
     if is_small:
         flat = graph.add("StringNormalizer", flat, case_change_action="LOWER", locale="C")
     found = graph.add(
-        "Tokenizer", flat, domain="com.microsoft", mark=0, mincharnum=1, pad_value=NO_WORD,
+        "Tokenizer",
+        flat,
+        domain="com.microsoft",
+        mark=0,
+        mincharnum=1,
+        pad_value=NO_WORD,
         tokenexp=pattern,
-    )  # fmt: skip
+    )
     return graph.add("Slice", found, np.array([0]), np.array([-1]), np.array([0]))
 
 
@@ -292,10 +309,13 @@ def _encoded(
     """Whole numbers of texts; no column of X is the one behind the last."""
     spare = table.end_of_pairs
     return graph.add(
-        "LabelEncoder", texts, domain="ai.onnx.ml", keys_strings=list(places),
+        "LabelEncoder",
+        texts,
+        domain="ai.onnx.ml",
+        keys_strings=list(places),
         values_int64s=[spare if place == NONE else place for place in places.values()],
         default_int64=spare if other == NONE else other,
-    )  # fmt: skip
+    )
 
 
 # ---- dates -------------------------------------------------------------------------------
