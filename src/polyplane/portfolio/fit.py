@@ -28,6 +28,7 @@ from polyplane.portfolio.split import (
     without,
 )
 from polyplane.portfolio.trials import (
+    MAX_PASSES_OF_TRIAL,
     Trial,
     Views,
     algorithm_of,
@@ -196,7 +197,7 @@ def _tried_on(
 ) -> list[Trial]:
     """Return the trials of recipes on some of the splits."""
     splits, samples = rows.wide[which], rows.samples[which]
-    n_passes = sum(settings["max_iter"] for _, settings in recipes)
+    n_passes = sum(min(settings["max_iter"], MAX_PASSES_OF_TRIAL) for _, settings in recipes)
     n_steps = n_passes * sum(split.tried.labels.size for split in splits)
     with progress(f"{fit.title}: recipes", n_steps, fit.shows_progress, is_search=True) as report:
         return tried_recipes(recipes, splits, samples, fit.n_threads, report, done.append)

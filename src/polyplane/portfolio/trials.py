@@ -30,6 +30,7 @@ from polyplane.training.work.progress import Report, silence
 from polyplane.training.work.side_by_side import for_each
 
 __all__ = [
+    "MAX_PASSES_OF_TRIAL",
     "Trial",
     "Views",
     "algorithm_of",
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 View = tuple[str, str, str, str]  # kind of columns, scores, directions, statistics
+MAX_PASSES_OF_TRIAL = 60  # recipes with more passes are chosen as well by half of them
 PLAIN: View = ("plain", "values", "none", "none")
 
 
@@ -199,7 +201,9 @@ def _trial(
     scores, estimators = [], []
     for split, view in zip(splits, views, strict=True):
         columns = view.columns(settings)
-        algorithm = algorithm_of(settings, view.labels.size, random_state=view.seed)
+        n_passes = min(settings["max_iter"], MAX_PASSES_OF_TRIAL)
+        others = {"random_state": view.seed, "max_iter": n_passes}
+        algorithm = algorithm_of(settings, view.labels.size, **others)
         seen = view.seen(columns)
         trained_on(algorithm, seen, view.labels, columns, view.members, view.seed, report)
         scores.append(scores_of_member(algorithm, split.judged))
