@@ -34,7 +34,10 @@ def test_the_example_of_the_readme_prints_what_it_says(capsys):
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out
     assert printed.startswith(("[[0.9", "[[1."))
-    assert "expected error" in printed
+    in_percent = r"expected error ([\d.]+)% ± ([\d.]+) \(a linear model: ([\d.]+)%\)"
+    (promised,) = re.findall("# " + in_percent, code)
+    (found,) = re.findall(in_percent, printed)
+    assert list(map(float, found)) == pytest.approx(list(map(float, promised)), abs=0.2)
 
 
 def test_every_public_name_is_in_the_reference():

@@ -22,7 +22,7 @@ from polyplane.engine.jit import inlined, jit
 __all__ = ["changes_without_each", "sums_of_units"]
 
 SMALL, LARGE = 1e-200, 1e200  # sums of parts beyond which these are taken anew
-MAX_EXPONENT = 700.0  # of an exponent
+MAX_EXPONENT = 700.0  # exp of 710 is infinite in float64
 ROWS_AT_ONCE = 256  # whose sums stay in the cache
 N_PARALLEL_SUMS = 8  # side by side, which vector code needs
 
