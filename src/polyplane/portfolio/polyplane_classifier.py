@@ -318,7 +318,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
     # ---- the steps of a fit ------------------------------------------------------------------
 
     def _run(self, given: GivenRows) -> None:
-        """Make what is left of a fit: split, try, blend, refit; who predicts folds."""
+        """Make what is left of a fit: split, try, blend, refit, fold."""
         training: BlendedTraining = self._training
         fit = PortfolioFit(
             title=type(self).__name__,
@@ -341,6 +341,7 @@ class PolyplaneClassifier(PlanePrediction, OnlineClassifier):
         training.n_passes = max(int(one.estimator.n_iter_) for one in training.members)
         self._fit_report = fit.report
         self._forget("_trial_estimators")
+        _ = training.folded  # made here, so that the first prediction is as fast as all others
 
     def _read_with(self, statistics: TargetStatistics | None) -> int:
         """Have rows of tables read with these target statistics, or without any."""
